@@ -1,0 +1,1 @@
+"""With what: Prefect blocks, each holding one model of modelpivot."""

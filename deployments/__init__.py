@@ -1,0 +1,1 @@
+"""Where: recipes, engines, expectations, automations, and what puts them in place."""

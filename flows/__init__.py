@@ -1,0 +1,1 @@
+"""When: one file, one flow, one deployment."""

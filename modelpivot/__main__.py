@@ -1,0 +1,5 @@
+"""`python -m modelpivot`."""
+
+from modelpivot.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""The shard table against the Great Expectations suite."""

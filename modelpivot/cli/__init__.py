@@ -1,0 +1,8 @@
+"""The command modelpivot."""
+
+
+def main() -> None:
+    """Entry point."""
+    from modelpivot.cli.app import app
+
+    app()

@@ -1,0 +1,1 @@
+"""The whole pivot on this machine, without a GPU."""

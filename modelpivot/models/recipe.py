@@ -1,0 +1,201 @@
+"""A recipe: what to serve and how. Portable: no absolute path, no host, no secret. YAML under `deployments/recipes/`."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, field_validator, model_validator
+
+from modelpivot.models.frozen import Frozen
+
+Seconds = Annotated[float, Field(gt=0)]
+Scalar = str | int | float | bool | None
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
+FLAG = re.compile(r"[a-z][a-z0-9-]*")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Source(Frozen):
+    """The repository on the Hub that holds the weights."""
+
+    repo: str
+    """`org/name`."""
+    revision: str = "main"
+    """Branch, tag or 40-hex commit; resolved once to 40 hex."""
+    include: list[str] = Field(default_factory=list)
+    """Globs of the files to take; empty: everything the engine needs."""
+    exclude: list[str] = Field(default_factory=list)
+    """Globs of files to leave out."""
+
+    @field_validator("repo")
+    @classmethod
+    def _check_repo(cls, repo: str) -> str:
+        if not REPO.fullmatch(repo) or ".." in repo:
+            raise ValueError(f"expected org/name, found {repo!r}")
+        return repo
+
+
+class EngineChoice(Frozen):
+    """Which engine, by its name in `deployments/engines.yaml`, and what differs from what stands there."""
+
+    name: str
+    version: str | None = None
+    """None: the newest tested version that engines.yaml names."""
+    extra_requirements: list[str] = Field(default_factory=list)
+    """Further requirements (PEP 508) for the same environment."""
+    exclude_packages: list[str] = Field(default_factory=list)
+    """Packages to leave out of the resolution, beside those that engines.yaml leaves out."""
+
+
+class Serve(Frozen):
+    """How the engine is started and where it answers."""
+
+    served_name: str
+    """The model name that clients use."""
+    port: int = Field(default=8000, ge=1, le=65535)
+    bind: str = "127.0.0.1"
+    """Address to listen on; loopback unless the recipe says else."""
+    api_key: bool = False
+    """True: requests need the key that the host keeps in a file."""
+    args: dict[str, Scalar | list[str]] = Field(default_factory=dict)
+    """Engine flags without dashes: `max-model-len: 4096`; true: the bare flag; false or null: left out."""
+    env: dict[str, str] = Field(default_factory=dict)
+    """Environment variables of the engine, such as NCCL_PROTO."""
+    gpus: int = Field(default=0, ge=0)
+    """GPUs that must be there and free; 0: a CPU engine."""
+
+    @field_validator("args")
+    @classmethod
+    def _check_args(cls, args: dict[str, Scalar | list[str]]) -> dict[str, Scalar | list[str]]:
+        for flag in args:
+            if not FLAG.fullmatch(flag):
+                raise ValueError(f"flag {flag!r}: expected lower case with dashes and without leading dashes, such as max-model-len")
+        return args
+
+    @field_validator("env")
+    @classmethod
+    def _check_env(cls, env: dict[str, str]) -> dict[str, str]:
+        for name, value in env.items():
+            if not VARIABLE.fullmatch(name) or "\n" in value or "\0" in value:
+                raise ValueError(f"variable {name!r}: expected a name of letters, digits and _, and a value of one line")
+        return env
+
+
+class Patch(Frozen):
+    """One change to a JSON file of the view: at `pointer`, `expected` becomes `new`. Only the view is changed, never the fetched file."""
+
+    file: str = "config.json"
+    pointer: str
+    """JSON pointer (RFC 6901), such as /quantization_config/kv_cache_scheme."""
+    expected: JsonValue = None
+    """The value that must stand there; anything else: no edit, and the plan is blocked."""
+    new: JsonValue = None
+    """The value to put; ignored when `remove` is true."""
+    remove: bool = False
+    """True: the key goes."""
+    why: str
+    """The reason, shown in the plan."""
+
+    @field_validator("pointer")
+    @classmethod
+    def _check_pointer(cls, pointer: str) -> str:
+        if not pointer.startswith("/"):
+            raise ValueError(f"expected a JSON pointer that starts with /, found {pointer!r}")
+        return pointer
+
+
+class Probe(Frozen):
+    """One question to a model that just became ready."""
+
+    kind: Literal["answer", "repeat", "logprobs"]
+    """answer: text comes back; repeat: twice the same at temperature 0; logprobs: finite, and equal to the release's own record."""
+    prompt: str = "The quick brown fox jumps over"
+    max_tokens: int = Field(default=16, ge=1, le=1024)
+    expect: str | None = None
+    """Regular expression that the answer must contain; None: any answer (all that makes sense for random weights)."""
+    not_degenerate: bool = True
+    """True: an answer that is one token repeated fails (`!!!!`)."""
+    tolerance: float = Field(default=0.05, ge=0)
+    """Largest difference of a log-probability (nats) to the record."""
+
+
+class Workload(Frozen):
+    """One measurement with the engine's own benchmark client."""
+
+    name: str
+    prompts: int = Field(default=20, ge=1)
+    concurrency: int = Field(default=1, ge=1)
+    input_tokens: int = Field(default=64, ge=1)
+    output_tokens: int = Field(default=32, ge=1)
+    seed: int = 0
+
+
+class Floor(Frozen):
+    """What a workload must reach at least: the first pivot to a model has no baseline."""
+
+    workload: str
+    success_rate: float = Field(default=1.0, ge=0, le=1)
+    output_tokens_per_s: float = Field(default=0.0, ge=0)
+    median_ttft_ms: float | None = None
+    """Largest median time to first token, milliseconds; None: not judged."""
+
+
+class Deadlines(Frozen):
+    """Seconds that each step of the switch may take; every wait of the switch is one of these."""
+
+    drain_s: Seconds = 60
+    stop_s: Seconds = 90
+    """From SIGTERM to SIGKILL of the old engine."""
+    free_s: Seconds = 120
+    """Until processes, port and GPU memory are measured gone."""
+    ready_s: Seconds = 900
+    """Without progress of the start (log, memory); each sign of progress starts it again."""
+    ready_max_s: Seconds = 7200
+    """The whole start, progress or not."""
+    probe_s: Seconds = 300
+    confirm_s: Seconds = 7200
+    """Unconfirmed for so long: back by itself, unless `unconfirmed: keep`."""
+
+
+class Hooks(Frozen):
+    """Shell commands of the recipe or host. before and after run in the flow, drain and undrain belong to the switch."""
+
+    before: list[str] = Field(default_factory=list)
+    after: list[str] = Field(default_factory=list)
+    drain: list[str] = Field(default_factory=list)
+    undrain: list[str] = Field(default_factory=list)
+
+
+class Recipe(Frozen):
+    """What to serve and how."""
+
+    name: str
+    description: str = ""
+    model: Source
+    engine: EngineChoice
+    serve: Serve
+    patches: list[Patch] = Field(default_factory=list)
+    probes: list[Probe] = Field(default_factory=lambda: [Probe(kind="answer"), Probe(kind="repeat"), Probe(kind="logprobs")])
+    workloads: list[Workload] = Field(default_factory=lambda: [Workload(name="single")])
+    floors: list[Floor] = Field(default_factory=list)
+    deadlines: Deadlines = Deadlines()
+    unconfirmed: Literal["return", "keep"] = "return"
+    """What the switch does by itself when nobody confirms."""
+    hooks: Hooks = Hooks()
+    consents: list[str] = Field(default_factory=list)
+    """Ids of the plan's questions that this recipe answers with yes."""
+
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, name: str) -> str:
+        if not NAME.fullmatch(name):
+            raise ValueError(f"expected lower-case letters, digits, dots and dashes, found {name!r}")
+        return name
+
+    @model_validator(mode="after")
+    def _check_floors(self) -> "Recipe":
+        known = {workload.name for workload in self.workloads}
+        if missing := [floor.workload for floor in self.floors if floor.workload not in known]:
+            raise ValueError(f"floors name workloads that are not there: {', '.join(missing)}; there are: {', '.join(sorted(known))}")
+        return self

@@ -1,0 +1,60 @@
+"""How a run ended: exit codes, and the JSON that `modelpivot run` and `modelpivot demo` print."""
+
+from enum import IntEnum
+from typing import Literal
+
+from pydantic import Field
+
+from modelpivot.models.benchmark import Check, Measurement
+from modelpivot.models.frozen import Frozen
+
+
+class ExitCode(IntEnum):
+    """What a command ends with; `worst` picks the highest truth about the service."""
+
+    DONE = 0
+    SAID_NO = 1
+    USAGE = 2
+    BLOCKED = 3
+    SWITCHED_BACK = 4
+    NOTHING_SERVES = 5
+    PASSING = 6
+    HELD = 7
+    INTERNAL = 70
+    INTERRUPTED = 130
+
+
+RunOutcome = Literal["promoted", "no_change", "planned", "staged", "blocked", "returned", "nothing_serves", "failed", "interrupted", "open"]
+
+
+class StageTime(Frozen):
+    """One stage of a run with its time and result."""
+
+    name: str
+    seconds: float
+    result: Literal["done", "nothing_to_do", "failed", "running"]
+
+
+class RunResult(Frozen):
+    """One run, told in the end."""
+
+    run_id: str
+    outcome: RunOutcome
+    exit_code: int
+    message: str = ""
+    released: str | None = None
+    """The release that answers now."""
+    previous: str | None = None
+    attempted: str | None = None
+    """The candidate, when it went back."""
+    base_url: str | None = None
+    """Of what answers now."""
+    downtime_s: float | None = None
+    lost_requests: int | None = None
+    stages: list[StageTime] = Field(default_factory=list)
+    checks: list[Check] = Field(default_factory=list)
+    benchmark: list[Measurement] = Field(default_factory=list)
+    cause: list[str] = Field(default_factory=list)
+    """The engine's own words, when it failed."""
+    flow_run_id: str | None = None
+    flow_run_url: str | None = None

@@ -1,0 +1,1 @@
+"""Change one thing, then prove it."""

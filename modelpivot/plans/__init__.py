@@ -1,0 +1,1 @@
+"""Decide: pure functions over facts, recipes and configuration."""

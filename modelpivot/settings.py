@@ -1,0 +1,37 @@
+"""The host configuration from the environment: every field of `HostConfig` as `MODELPIVOT_<FIELD>`."""
+
+import json
+import os
+
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from modelpivot.errors import UsageError
+from modelpivot.files import describe_invalid
+from modelpivot.models.host import HostConfig
+
+
+class HostSettings(HostConfig, BaseSettings):
+    """`HostConfig`, read from `MODELPIVOT_*` (nested fields with two underscores, such as MODELPIVOT_HOOKS__BEFORE)."""
+
+    model_config = SettingsConfigDict(env_prefix="MODELPIVOT_", env_nested_delimiter="__", extra="ignore", frozen=True)
+
+
+def read_host_config() -> HostConfig:
+    """The host configuration of this process. `HF_ENDPOINT` names the Hub where MODELPIVOT_HUB_ENDPOINT does not. UsageError names the field."""
+    try:
+        settings = HostSettings()
+    except ValidationError as error:
+        raise UsageError(f"host configuration: MODELPIVOT_{describe_invalid(error)}", hint="mend the environment variable") from error
+    values = settings.model_dump()
+    if "hub_endpoint" not in settings.model_fields_set and (endpoint := os.environ.get("HF_ENDPOINT")):
+        values["hub_endpoint"] = endpoint
+    return HostConfig(**values)
+
+
+def to_environment(host: HostConfig) -> dict[str, str]:
+    """The variables that make `read_host_config` in a child give the same configuration."""
+    values = host.model_dump(mode="json", exclude_none=True)
+    hooks = values.pop("hooks")
+    flat = {f"MODELPIVOT_{name.upper()}": str(value) for name, value in values.items()}
+    return flat | {"MODELPIVOT_HOOKS": json.dumps(hooks)}

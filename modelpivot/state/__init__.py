@@ -1,0 +1,12 @@
+"""What a host remembers: releases, runs, its lock and an open switch.
+
+<state>/releases/<id>/release.json      the frozen release
+                      view/             what the engine is started on
+                      unit.json         its process (process supervisor)
+                      probe.json        its record of log-probabilities
+                      log               output of the engine since its last start
+<state>/releases.json                   current, previous, proved
+<state>/cutover.json, decision.json     the open switch, and what is asked of it
+<state>/lock.json, lock.guard           who may change this host
+<state>/runs/<id>/                      events.jsonl plan.json result.json cutover.json logs/
+"""

@@ -1,0 +1,142 @@
+"""The paths of the state, each built in one place."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class RunPaths:
+    """Files of one run."""
+
+    root: Path
+
+    @property
+    def id(self) -> str:
+        """The run's id, which is its folder's name."""
+        return self.root.name
+
+    @property
+    def events(self) -> Path:
+        """Journal, one event a line."""
+        return self.root / "events.jsonl"
+
+    @property
+    def plan(self) -> Path:
+        """The plan in force."""
+        return self.root / "plan.json"
+
+    @property
+    def result(self) -> Path:
+        """How the run ended."""
+        return self.root / "result.json"
+
+    @property
+    def owner(self) -> Path:
+        """The process that carries the run."""
+        return self.root / "owner.json"
+
+    @property
+    def cutover(self) -> Path:
+        """The closed switch of this run."""
+        return self.root / "cutover.json"
+
+    @property
+    def verified(self) -> Path:
+        """The shard table and verdict that the checks are made on."""
+        return self.root / "verified.json"
+
+    @property
+    def checks(self) -> Path:
+        """The result of the Great Expectations suite."""
+        return self.root / "checks.json"
+
+    def log(self, name: str) -> Path:
+        """Full output of a child or the switch."""
+        return self.root / "logs" / f"{name}.log"
+
+
+@dataclass(frozen=True)
+class ReleasePaths:
+    """Files of one release."""
+
+    root: Path
+
+    @property
+    def release(self) -> Path:
+        """The frozen release."""
+        return self.root / "release.json"
+
+    @property
+    def view(self) -> Path:
+        """What the engine is started on."""
+        return self.root / "view"
+
+    @property
+    def unit(self) -> Path:
+        """Its process, written by the process supervisor."""
+        return self.root / "unit.json"
+
+    @property
+    def probe_record(self) -> Path:
+        """Log-probabilities of its first proof."""
+        return self.root / "probe.json"
+
+    @property
+    def log(self) -> Path:
+        """Output of the engine since its last start."""
+        return self.root / "log"
+
+    @property
+    def caches(self) -> Path:
+        """Compiled kernels, kept from start to start."""
+        return self.root / "caches"
+
+
+@dataclass(frozen=True)
+class StatePaths:
+    """Files of the host's state."""
+
+    root: Path
+
+    @property
+    def book(self) -> Path:
+        """Which release is current."""
+        return self.root / "releases.json"
+
+    @property
+    def cutover(self) -> Path:
+        """The open switch; absent: none."""
+        return self.root / "cutover.json"
+
+    @property
+    def decision(self) -> Path:
+        """What is asked of the open switch."""
+        return self.root / "decision.json"
+
+    @property
+    def attached(self) -> Path:
+        """Which run follows the open switch."""
+        return self.root / "attached.json"
+
+    @property
+    def lock(self) -> Path:
+        """Who may change this host."""
+        return self.root / "lock.json"
+
+    @property
+    def guard(self) -> Path:
+        """Short exclusion around changes of the lock."""
+        return self.root / "lock.guard"
+
+    @property
+    def runs(self) -> Path:
+        """All runs."""
+        return self.root / "runs"
+
+    def release(self, release_id: str) -> ReleasePaths:
+        """Files of a release."""
+        return ReleasePaths(self.root / "releases" / release_id)
+
+    def run(self, run_id: str) -> RunPaths:
+        """Files of a run."""
+        return RunPaths(self.runs / run_id)

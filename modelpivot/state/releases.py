@@ -1,0 +1,53 @@
+"""Releases on disk, and the book that says which is current."""
+
+from modelpivot.errors import PreconditionError
+from modelpivot.files import read_model, write_model
+from modelpivot.models.release import Release, ReleaseBook
+from modelpivot.state.paths import StatePaths
+
+
+def read_book(state: StatePaths) -> ReleaseBook:
+    """The book; empty on a host that never served by us."""
+    return read_model(state.book, ReleaseBook) or ReleaseBook()
+
+
+def read_release(state: StatePaths, release_id: str) -> Release:
+    """A frozen release. PreconditionError when it is not on this host."""
+    release = read_model(state.release(release_id).release, Release)
+    if release is None:
+        raise PreconditionError(f"no release {release_id} in {state.root}", hint="modelpivot history lists those that are there")
+    return release
+
+
+def read_current(state: StatePaths) -> Release | None:
+    """The current release; None when nothing serves by us."""
+    current = read_book(state).current
+    return read_release(state, current) if current else None
+
+
+def write_release(state: StatePaths, release: Release) -> None:
+    """Freeze a release; nothing to do when it stands there alike."""
+    path = state.release(release.id).release
+    if read_model(path, Release) != release:
+        write_model(path, release)
+
+
+def list_releases(state: StatePaths) -> list[Release]:
+    """All releases of this host, oldest first."""
+    paths = sorted((state.root / "releases").glob("*/release.json"))
+    releases = [release for path in paths if (release := read_model(path, Release)) is not None]
+    return sorted(releases, key=lambda release: release.created_at)
+
+
+def record_proved(state: StatePaths, release_id: str) -> None:
+    """Note that a release passed ready and probe in a switch."""
+    book = read_book(state)
+    proved = [known for known in book.proved if known != release_id] + [release_id]
+    write_model(state.book, book.model_copy(update={"proved": proved}))
+
+
+def record_current(state: StatePaths, release_id: str) -> None:
+    """Make a release current; the one before becomes previous. Nothing to do when it is current."""
+    book = read_book(state)
+    if book.current != release_id:
+        write_model(state.book, book.model_copy(update={"current": release_id, "previous": book.current}))

@@ -1,0 +1,1 @@
+"""Who starts and stops engines on a host, behind one Protocol."""

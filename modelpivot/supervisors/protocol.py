@@ -1,0 +1,48 @@
+"""What a supervisor can do. A unit is one release; the switch is a process that outlives whoever started it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+from modelpivot.models.cutover import ProcessId
+from modelpivot.models.frozen import Frozen
+from modelpivot.models.release import Release
+
+
+class UnitStatus(Frozen):
+    """What a supervisor knows of one release's unit."""
+
+    state: Literal["running", "stopped", "failed"]
+    main: ProcessId | None = None
+    exit_code: int | None = None
+    """Of the main process, where it is known."""
+
+
+class Supervisor(Protocol):
+    """Starts and stops the engine of a release; every call is idempotent."""
+
+    name: str
+
+    def start(self, release: Release) -> UnitStatus:
+        """Start the unit; nothing to do when it runs. CommandFailed when the binary is missing."""
+        ...
+
+    def stop(self, release: Release, *, timeout_s: float) -> None:
+        """SIGTERM, SIGKILL after `timeout_s`; returns when nothing of the unit is left, or raises."""
+        ...
+
+    def status(self, release: Release) -> UnitStatus:
+        """State of the unit now."""
+        ...
+
+    def processes(self, release: Release) -> list[ProcessId]:
+        """Every living process proved to be of this unit, those that left its group included."""
+        ...
+
+    def log_path(self, release: Release) -> Path:
+        """The engine's output since its last start."""
+        ...
+
+    def start_switch(self, argv: Sequence[str], *, env: Mapping[str, str], log: Path) -> ProcessId:
+        """Start the switch so that it outlives the run, the flow and Prefect."""
+        ...
