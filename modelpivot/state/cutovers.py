@@ -80,3 +80,11 @@ def attach_run(state: StatePaths, run_id: str) -> None:
                 f"run {attached.run_id} (process {attached.owner.pid}) carries the open switch", hint="wait for it (modelpivot watch)"
             )
         write_model(state.attached, Attached(run_id=run_id, owner=me))
+
+
+def read_cutover_followed_by(state: StatePaths, run_id: str) -> Cutover | None:
+    """The open switch if it is this run's: begun by it, or taken up by it; None otherwise."""
+    cutover, attached = read_cutover(state), read_model(state.attached, Attached)
+    if cutover and run_id in (cutover.run_id, attached.run_id if attached else None):
+        return cutover
+    return None

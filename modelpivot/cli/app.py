@@ -1,0 +1,16 @@
+"""All commands on one app. The modules are light; what is heavy is imported where a command runs."""
+
+import typer
+
+from modelpivot.cli import demo, internal, look, run, stages, weights
+
+app = typer.Typer(
+    name="modelpivot",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Move a GPU host from the language model it serves to another one: staged, proved, measured, and back by itself when it is not good.",
+)
+
+for module in (demo, look, run, stages, weights, internal):
+    module.add_to(app)

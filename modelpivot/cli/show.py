@@ -1,0 +1,127 @@
+"""Facts, plans and results as a person reads them in a terminal."""
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from modelpivot.cli.output import in_bytes, in_time
+from modelpivot.models.facts import HostFacts
+from modelpivot.models.frozen import Unread
+from modelpivot.models.manifest import Verdict
+from modelpivot.models.plan import Plan
+from modelpivot.models.result import RunResult
+
+RESULT_MARKS = {"done": Text("done", "green"), "nothing_to_do": Text("nothing to do", "green"), "failed": Text("failed", "red"), "running": Text("open", "yellow")}
+
+
+def table(*columns: str) -> Table:
+    """The one look of tables."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        made.add_column(column)
+    return made
+
+
+def show_plan(console: Console, plan: Plan) -> None:
+    """The plan, what stands in the way first."""
+    console.print(Text(f"{plan.from_release or 'nothing'} -> {plan.candidate.id if plan.candidate else plan.recipe.name}", "bold"))
+    for blocker in plan.blockers:
+        console.print(Text(f"✗ {blocker}", "red"))
+    for question in plan.questions:
+        console.print(Text(f"? {question.text} (consent id: {question.id})", "yellow"))
+    for warning in plan.warnings:
+        console.print(Text(f"! {warning}", "yellow"))
+    if plan.is_no_change:
+        console.print("Nothing to do: it is served already.")
+    for number, step in enumerate(plan.steps, 1):
+        estimate = f"  (about {in_time(step.estimate_s)})" if step.estimate_s else ""
+        console.print(f"{number}. {step}{estimate}")
+    _show_choices(console, plan)
+    for sentence in plan.clients:
+        console.print(f"Clients: {sentence}")
+
+
+def _show_choices(console: Console, plan: Plan) -> None:
+    if not plan.choices:
+        return
+    rows = table("choice", "value", "because")
+    for choice in plan.choices:
+        rows.add_row(choice.name, choice.value, choice.reason)
+    console.print(rows)
+
+
+def show_facts(console: Console, facts: HostFacts) -> None:
+    """The host on one screen."""
+    rows = table("fact", "value")
+    for name, value in _fact_rows(facts):
+        rows.add_row(name, value)
+    console.print(rows)
+
+
+def _fact_rows(facts: HostFacts) -> list[tuple[str, str]]:
+    rows = [("serves", facts.current.id if facts.current else "nothing by us"), ("answers", str(facts.current_answers))]
+    if isinstance(facts.gpus, Unread):
+        rows.append(("GPUs", str(facts.gpus)))
+    else:
+        rows += [(f"GPU {gpu.index}", f"{gpu.name}, {_bytes(gpu.used_bytes)} of {_bytes(gpu.total_bytes)} used") for gpu in facts.gpus.gpus] or [("GPUs", "none")]
+    for disk in facts.disks:
+        rows.append(("disk", str(disk)) if isinstance(disk, Unread) else (f"disk {disk.path}", f"{in_bytes(disk.free_bytes)} free of {in_bytes(disk.total_bytes)}"))
+    rows.append(("memory", _bytes(facts.memory_bytes)))
+    rows += [(name, str(tool) if isinstance(tool, Unread) else f"{tool.path} {tool.version}") for name, tool in facts.tools.items()]
+    if facts.cutover:
+        rows.append(("open switch", f"to {facts.cutover.to_release}: {facts.cutover.phase}"))
+    return rows
+
+
+def _bytes(count: int | Unread) -> str:
+    return str(count) if isinstance(count, Unread) else in_bytes(count)
+
+
+def show_verdict(console: Console, verdict: Verdict) -> None:
+    """Every problem, then the verdict."""
+    for problem in verdict.problems:
+        console.print(Text(str(problem), "red" if problem.code != "PATCHED" else "yellow"))
+    files, size = verdict.files, verdict.bytes
+    colour = "green" if verdict.verdict == "complete" else "red"
+    console.print(
+        Text(verdict.verdict, f"bold {colour}"),
+        f": {files.verified} of {files.expected} files, {in_bytes(size.verified)} of {in_bytes(size.expected)}; hashed now: {files.hashed_now}",
+    )
+
+
+def show_result(console: Console, result: RunResult, *, title: str, footer: list[str] | None = None) -> None:
+    """The report of a run."""
+    console.print(Panel(Group(*_result_parts(result), *[Text(line) for line in footer or []]), title=title, expand=False))
+
+
+def _result_parts(result: RunResult) -> list[RenderableType]:
+    parts: list[RenderableType] = [_headline(result), Text("")]
+    stages = table("stage", "time", "result")
+    for stage in result.stages:
+        stages.add_row(stage.name, in_time(stage.seconds), RESULT_MARKS[stage.result])
+    parts += [stages, Text("")]
+    if result.downtime_s is not None:
+        parts.append(Text(f"Downtime {in_time(result.downtime_s)}, {result.lost_requests} requests lost (counted by a client that asks all the time)"))
+    parts += [
+        Text(f"{one.workload}: {one.output_tokens_per_s:.1f} tokens/s, first token {one.median_ttft_ms:.0f} ms, {one.successes} of {one.requests} answered")
+        for one in result.benchmark
+    ]
+    passed = sum(check.passed for check in result.checks)
+    parts.append(Text(f"Checks: {passed} of {len(result.checks)} passed"))
+    parts += [Text(f"  ✗ {check}", "red") for check in result.checks if not check.passed]
+    parts += [Text(f"  {line}", "dim") for line in result.cause[-10:]]
+    return parts
+
+
+def _headline(result: RunResult) -> Text:
+    good = result.exit_code == 0
+    words = Text(f"{'✓' if good else '✗'} {result.outcome}", "bold green" if good else "bold red")
+    words.append(f"  {result.message}" if result.message else "", "default")
+    if result.base_url:
+        words.append(f"\n{result.released} answers at {result.base_url}", "default")
+    if result.attempted:
+        words.append(f"\nattempted: {result.attempted}", "default")
+    if result.flow_run_url:
+        words.append(f"\nin Prefect: {result.flow_run_url}", "default")
+    return words

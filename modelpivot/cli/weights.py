@@ -1,0 +1,114 @@
+"""fetch and verify: bring weights in, prove weights."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from modelpivot.cli.output import AsJson, answer, console, in_bytes, log_console
+from modelpivot.errors import TransientError, UsageError
+from modelpivot.models.event import Event, Kind
+from modelpivot.models.frozen import Unread
+from modelpivot.models.manifest import Manifest
+from modelpivot.models.result import ExitCode
+
+Revision = Annotated[str, typer.Option(help="Branch, tag or 40-hex commit.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Mount the commands."""
+    app.command()(fetch)
+    app.command()(verify)
+
+
+def fetch(repo: str, directory: Path, revision: Revision = "main", as_json: AsJson = False) -> None:
+    """Bring a repository's files in and verify them; goes on where an earlier call ended."""
+    from modelpivot.cli.show import show_verdict
+    from modelpivot.settings import read_host_config
+    from modelpivot.weights.fetch import fetch_manifest
+    from modelpivot.weights.verify import verify_directory
+
+    host = read_host_config()
+    manifest = _manifest_from_hub(repo, revision)
+    with _Told("download") as tell:
+        fetch_manifest(manifest, directory, endpoint=host.hub_endpoint, token=_token(), tell=tell)
+        verified = verify_directory(directory, manifest, is_full=False, tell=tell)
+    if as_json:
+        answer(verified.verdict)
+    else:
+        show_verdict(console(), verified.verdict)
+        console().print(f"{manifest.repo} at {manifest.commit}: {in_bytes(manifest.bytes_total)} in {directory}")
+    raise typer.Exit(ExitCode.DONE if verified.verdict.verdict == "complete" else ExitCode.SAID_NO)
+
+
+def verify(
+    directory: Path,
+    manifest: Annotated[Path | None, typer.Option(help="Manifest file to hold the files against.")] = None,
+    repo: Annotated[str | None, typer.Option(help="Or a repository on the Hub.")] = None,
+    revision: Revision = "main",
+    full: Annotated[bool, typer.Option("--full", help="Hash every byte, whatever receipts say.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Prove weights: every file against its manifest, headers and index; all problems at once."""
+    from modelpivot.cli.show import show_verdict
+    from modelpivot.weights.verify import verify_directory
+
+    if not directory.is_dir():
+        raise UsageError(f"{directory}: expected a directory of weights, found {'a file' if directory.exists() else 'nothing'}")
+    with _Told("verify") as tell:
+        verified = verify_directory(directory, _manifest(manifest, repo, revision), is_full=full, tell=tell)
+    answer(verified.verdict) if as_json else show_verdict(console(), verified.verdict)
+    raise typer.Exit(ExitCode.DONE if verified.verdict.verdict == "complete" else ExitCode.SAID_NO)
+
+
+def _manifest(path: Path | None, repo: str | None, revision: str) -> Manifest | None:
+    """The manifest to hold files against; None: the one beside the files."""
+    from modelpivot.files import read_model
+
+    if path and repo:
+        raise UsageError("--manifest and --repo: expected one of them, found both")
+    if repo:
+        return _manifest_from_hub(repo, revision)
+    if path is None:
+        return None
+    if (read := read_model(path, Manifest)) is None:
+        raise UsageError(f"{path}: no such manifest file")
+    return read
+
+
+def _manifest_from_hub(repo: str, revision: str) -> Manifest:
+    from modelpivot.facts.hub import read_hub
+    from modelpivot.models.recipe import Source
+    from modelpivot.settings import read_host_config
+
+    hub = read_hub(read_host_config(), Source(repo=repo, revision=revision))
+    if isinstance(hub.manifest, Unread):
+        raise TransientError(f"{repo} at {revision}: no manifest: {hub.manifest.unread}", hint="mend what it says, then the same command goes on")
+    return hub.manifest
+
+
+def _token() -> str | None:
+    from huggingface_hub import get_token
+
+    return get_token()
+
+
+class _Told:
+    """A Tell that shows on standard error, for commands that are no run."""
+
+    def __init__(self, stage: str) -> None:
+        from modelpivot.cli.screen import Screen
+
+        self._stage, self._screen = stage, Screen(log_console())
+
+    def __enter__(self) -> "_Told":
+        self._screen.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._screen.__exit__(None, None, None)
+
+    def __call__(self, kind: Kind, message: str = "", **data: object) -> None:
+        import time
+
+        self._screen(Event.model_validate({"at": time.time(), "stage": self._stage, "kind": kind, "message": message, "data": data}))
