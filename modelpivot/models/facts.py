@@ -8,6 +8,7 @@ from modelpivot.models.cutover import Cutover
 from modelpivot.models.engine import Resolution
 from modelpivot.models.frozen import Frozen, Unread
 from modelpivot.models.manifest import Manifest
+from modelpivot.models.model_config import ModelConfig
 from modelpivot.models.release import Release
 
 
@@ -99,6 +100,14 @@ class HostFacts(Frozen):
     """Whether it generates right now; Unread: there is none, or no way to ask."""
     cutover: Cutover | None
     """An open switch."""
+    switch_lives: bool = False
+    """Whether the process of the open switch lives."""
+    own_pids: list[int] = Field(default_factory=list)
+    """Processes of the current release and of the two releases of an open switch; any other is a stranger."""
+    frozen: list[Release] = Field(default_factory=list)
+    """Releases on this host whose view stands."""
+    has_api_key: bool = False
+    """Whether the host's key file is there (its content is no fact)."""
 
 
 class ModelFacts(Frozen):
@@ -109,6 +118,8 @@ class ModelFacts(Frozen):
     """unreachable, unauthorized, gated, not_found, revision_gone: the remedy follows from it."""
     config: dict[str, JsonValue] | Unread
     """config.json."""
+    summary: ModelConfig | Unread = Unread(unread="not asked")
+    """What config.json says of the model."""
     on_disk: WeightsOnDisk | Unread
 
 

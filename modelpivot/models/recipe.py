@@ -14,6 +14,8 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 FLAG = re.compile(r"[a-z][a-z0-9-]*")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+OWN_FLAGS = {"model": "model.repo", "served-model-name": "served_name", "host": "bind", "port": "port", "api-key": "api_key"}
+"""Flags that have a field of their own in the recipe."""
 
 
 class Source(Frozen):
@@ -71,6 +73,8 @@ class Serve(Frozen):
         for flag in args:
             if not FLAG.fullmatch(flag):
                 raise ValueError(f"flag {flag!r}: expected lower case with dashes and without leading dashes, such as max-model-len")
+            if flag in OWN_FLAGS:
+                raise ValueError(f"flag {flag!r}: expected the field {OWN_FLAGS[flag]} instead")
         return args
 
     @field_validator("env")
@@ -86,6 +90,8 @@ class Patch(Frozen):
     """One change to a JSON file of the view: at `pointer`, `expected` becomes `new`. Only the view is changed, never the fetched file."""
 
     file: str = "config.json"
+    if_present: bool = False
+    """True: nothing to do when the repository has no such file."""
     pointer: str
     """JSON pointer (RFC 6901), such as /quantization_config/kv_cache_scheme."""
     expected: JsonValue = None

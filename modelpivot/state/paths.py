@@ -129,6 +129,11 @@ class StatePaths:
         return self.root / "lock.guard"
 
     @property
+    def api_key(self) -> Path:
+        """The key that clients must send, 0600; made by a person."""
+        return self.root / "api_key"
+
+    @property
     def runs(self) -> Path:
         """All runs."""
         return self.root / "runs"

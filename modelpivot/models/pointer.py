@@ -1,0 +1,45 @@
+"""JSON pointers (RFC 6901) and JSON equality: where a value stands in a document, and whether two values are the same to a JSON reader."""
+
+from pydantic import JsonValue
+
+
+class Nowhere:
+    """Nothing stands at the pointer: another answer than null."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+NOWHERE = Nowhere()
+
+
+def split_pointer(pointer: str) -> list[str]:
+    """The parts of a pointer, unescaped: `/a~1b/0` gives `a/b` and `0`; the empty pointer is the whole document."""
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
+def is_index(part: str) -> bool:
+    """True for a plain array index: digits without a leading zero."""
+    return part == "0" or (part.isascii() and part.isdigit() and part[0] != "0")
+
+
+def value_at(document: JsonValue, pointer: str) -> JsonValue | Nowhere:
+    """What stands at the pointer; NOWHERE when nothing does."""
+    found: JsonValue = document
+    for part in split_pointer(pointer):
+        if isinstance(found, dict) and part in found:
+            found = found[part]
+        elif isinstance(found, list) and is_index(part) and int(part) < len(found):
+            found = found[int(part)]
+        else:
+            return NOWHERE
+    return found
+
+
+def is_same(one: JsonValue | Nowhere, other: JsonValue | Nowhere) -> bool:
+    """Equal as JSON: 8 and 8.0 are the same number, true is not 1, the order of keys says nothing."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
