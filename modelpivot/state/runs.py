@@ -90,9 +90,8 @@ def _parse(line: bytes) -> Event | None:
         return None
 
 
-def follow_events(run: RunPaths, is_over: Callable[[], bool], *, interval_s: float = 0.1) -> Iterator[Event]:
-    """Events as they come, until `is_over` and everything told was read."""
-    offset = 0
+def follow_events(run: RunPaths, is_over: Callable[[], bool], *, offset: int = 0, interval_s: float = 0.1) -> Iterator[Event]:
+    """Events from byte `offset` on as they come, until `is_over` and everything told was read."""
     while True:
         over = is_over()
         events, offset = read_events(run, offset)
