@@ -1,0 +1,67 @@
+# The targets of this project; `make` lists them. Needs Linux, Python 3.11 or later and a package index; all else is fetched.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(or $(shell command -v uv 2>/dev/null),.tools/bin/uv)
+DEMO ?=
+PYTEST := $(BIN)/python -m pytest
+
+empty :=
+space := $(empty) $(empty)
+comma := ,
+
+# The machine's own pip configuration counts where uv has none: that is how companies install.
+pip_config = $(shell $(PYTHON) -m pip config get $(1) 2>/dev/null)
+INDEX := $(or $(PIP_INDEX_URL),$(call pip_config,global.index-url))
+EXTRA := $(or $(PIP_EXTRA_INDEX_URL),$(call pip_config,global.extra-index-url))
+LINKS := $(or $(PIP_FIND_LINKS),$(call pip_config,global.find-links))
+ifneq ($(INDEX),)
+export UV_DEFAULT_INDEX ?= $(INDEX)
+endif
+ifneq ($(EXTRA),)
+export UV_INDEX ?= $(EXTRA)
+endif
+ifneq ($(LINKS),)
+export UV_FIND_LINKS ?= $(subst $(space),$(comma),$(strip $(LINKS)))
+endif
+
+.PHONY: help setup demo test test-quick test-long lint clean lock
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.complete ## the environment in .venv, exact versions, hashes checked
+
+$(VENV)/.complete: requirements.lock tools.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "python3: expected 3.11 or later, found " + sys.version.split()[0] + "; name another one: make PYTHON=python3.12 ...")'
+	@test -x "$(UV)" || { $(PYTHON) -m venv .tools && .tools/bin/python -m pip install -q --require-hashes -r tools.lock; }
+	@$(UV) venv -q --allow-existing --python $(PYTHON) $(VENV)
+	$(UV) pip sync -q --python $(VENV) --require-hashes requirements.lock
+	@$(UV) pip install -q --python $(VENV) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup ## a whole pivot on this machine: no GPU, no account (DEMO="--fail probe", DEMO=--stop)
+	@$(BIN)/modelpivot demo $(DEMO)
+
+test: setup lint ## all tests but the long matrices
+	$(PYTEST) -m "not long"
+
+test-quick: setup ## under a minute: no engine, no Prefect server
+	$(PYTEST) -m "not long and not engine and not prefect" -q
+
+test-long: setup ## the long matrices too
+	$(PYTEST)
+
+lint: setup ## ruff and mypy
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+lock: $(VENV)/.complete ## resolve requirements.lock and tools.lock anew
+	$(UV) pip compile -q pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header -o requirements.lock
+	echo uv | $(UV) pip compile -q - --universal --python-version 3.11 --generate-hashes --no-header -o tools.lock
+
+clean: ## end the demo, remove everything made here
+	@test ! -x $(BIN)/modelpivot || $(BIN)/modelpivot demo --stop
+	rm -rf $(VENV) .tools .demo .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

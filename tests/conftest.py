@@ -1,0 +1,43 @@
+"""What all tests share: a host in a temporary folder, and the rule that a skip is a failure where nothing may be missing."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from modelpivot.models.host import HostConfig
+from modelpivot.state.paths import StatePaths
+
+NO_SKIP = "MODELPIVOT_TEST_NO_SKIP"
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> HostConfig:
+    """A host whose roots lie in the test's folder, without a Hub."""
+    return HostConfig(
+        name="test-host",
+        weights_root=tmp_path / "weights",
+        environments_root=tmp_path / "environments",
+        state_dir=tmp_path / "state",
+        supervisor="process",
+        hub_endpoint="http://127.0.0.1:9",
+        disk_reserve_bytes=0,
+    )
+
+
+@pytest.fixture
+def state(host: HostConfig) -> StatePaths:
+    """The state of `host`."""
+    host.state_dir.mkdir(parents=True, exist_ok=True)
+    return StatePaths(host.state_dir)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Turn a skip into a failure where MODELPIVOT_TEST_NO_SKIP is set (`.ci/run`)."""
+    report = yield
+    if os.environ.get(NO_SKIP) and report.skipped and not hasattr(report, "wasxfail"):  # type: ignore[attr-defined]
+        report.outcome = "failed"  # type: ignore[attr-defined]
+        report.longrepr = f"skipped where nothing may be missing: {report.longrepr}"  # type: ignore[attr-defined]
+    return report  # type: ignore[return-value]
