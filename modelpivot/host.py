@@ -1,21 +1,28 @@
 """The door to processes: run a command with a deadline, start a detached one, start a child that ends with its parent, tell processes apart."""
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from modelpivot.errors import CommandFailed
 from modelpivot.models.cutover import ProcessId
 
 LAST_LINES = 20
+LONGEST_LINE = 2000
 LIFELINE = "MODELPIVOT_LIFELINE"
 """Number of the descriptor whose end of file tells a child that its parent is gone."""
+
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -42,37 +49,68 @@ def run_command(
     CommandFailed when it is missing, outlives `timeout_s`, or (if `is_checked`) its exit code is not 0.
     """
     words = tuple(str(word) for word in argv)
-    try:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(env) if env is not None else None,
-            cwd=cwd,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise CommandFailed(f"{words[0]} does not start: {error.strerror}", argv=words, hint="install it or put it on the PATH") from error
+    process = _open(
+        words, env, cwd, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    )
     try:
         stdout, stderr = process.communicate(stdin, timeout=timeout_s)
     except BaseException as error:
         kill_group(process.pid)
         process.wait()
         if isinstance(error, subprocess.TimeoutExpired):
-            raise CommandFailed(f"{' '.join(words[:4])}: still running after {timeout_s:g} s, killed", argv=words) from error
+            raise _too_late(words, timeout_s) from error
         raise
     if is_checked and process.returncode:
-        lines = tuple((stdout + stderr).strip().splitlines()[-LAST_LINES:])
-        raise CommandFailed(
-            f"{' '.join(words[:4])}: exit code {process.returncode}: {lines[-1] if lines else 'no output'}",
-            argv=words,
-            returncode=process.returncode,
-            last_lines=lines,
-        )
+        raise _ended_badly(words, process.returncode, (stdout + stderr).strip().splitlines())
     return CommandResult(words, process.returncode, stdout, stderr)
+
+
+def run_attached(
+    argv: Sequence[str | Path], *, timeout_s: float, env: Mapping[str, str], listen: Callable[[str], None], cwd: Path | None = None
+) -> None:
+    """Run to the end in our own process group, giving `listen` every line of its output as it comes.
+
+    It ends when we end, however we end: signals to the group reach it, and the kernel kills it when the thread that started it is gone.
+    CommandFailed when it is missing, outlives `timeout_s` or its exit code is not 0.
+    """
+    words = tuple(str(word) for word in argv)
+    process = _open(words, env, cwd, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
+    late, lines = threading.Timer(timeout_s, process.kill), deque[str](maxlen=LAST_LINES)
+    late.start()
+    try:
+        for line in process.stdout or ():
+            lines.append(line.rstrip()[:LONGEST_LINE])
+            listen(lines[-1])
+        process.wait()
+    finally:
+        is_late = not late.is_alive()
+        late.cancel()
+        process.kill()
+        process.wait()
+    if process.returncode:
+        raise _too_late(words, timeout_s) if is_late else _ended_badly(words, process.returncode, list(lines))
+
+
+def _open(words: tuple[str, ...], env: Mapping[str, str] | None, cwd: Path | None, **options: Any) -> subprocess.Popen[str]:
+    environment = dict(env) if env is not None else None
+    try:
+        return subprocess.Popen(words, stdout=subprocess.PIPE, env=environment, cwd=cwd, text=True, errors="replace", **options)
+    except OSError as error:
+        raise CommandFailed(f"{words[0]} does not start: {error.strerror}", argv=words, hint="install it or put it on the PATH") from error
+
+
+def _too_late(words: tuple[str, ...], timeout_s: float) -> CommandFailed:
+    return CommandFailed(f"{' '.join(words[:4])}: still running after {timeout_s:g} s, killed", argv=words)
+
+
+def _ended_badly(words: tuple[str, ...], returncode: int, lines: list[str]) -> CommandFailed:
+    last = tuple(lines[-LAST_LINES:])
+    message = f"{' '.join(words[:4])}: exit code {returncode}: {last[-1] if last else 'no output'}"
+    return CommandFailed(message, argv=words, returncode=returncode, last_lines=last)
+
+
+def _die_with_parent() -> None:
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def boot_id() -> str:
