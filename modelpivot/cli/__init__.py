@@ -35,5 +35,11 @@ def _say(error: PivotError) -> None:
     failed = list(error.failed) if isinstance(error, GateFailed) else []
     sys.stderr.write(f"{error}\n" + "".join(f"  - {line}\n" for line in failed))
     if "--json" in sys.argv:
-        document = {"error": type(error).__name__, "message": error.message, "hint": error.hint, "failed": failed, "exit_code": error.exit_code}
+        document = {
+            "error": type(error).__name__,
+            "message": error.message,
+            "hint": error.hint,
+            "failed": failed,
+            "exit_code": error.exit_code,
+        }
         sys.stdout.write(json.dumps(document) + "\n")

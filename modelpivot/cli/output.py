@@ -28,10 +28,14 @@ def log_console() -> Console:
 
 def in_bytes(count: float) -> str:
     """Both units that people use, as vendors and systems mix them: `540.0 GB (502.9 GiB)`."""
-    decimal = next(((count / 1000**power, f"{unit}B") for power, unit in ((4, "T"), (3, "G"), (2, "M"), (1, "k")) if count >= 1000**power), None)
+    decimal = next(
+        ((count / 1000**power, f"{unit}B") for power, unit in ((4, "T"), (3, "G"), (2, "M"), (1, "k")) if count >= 1000**power), None
+    )
     if decimal is None:
         return f"{count:.0f} B"
-    binary = next((count / 1024**power, f"{unit}iB") for power, unit in ((4, "T"), (3, "G"), (2, "M"), (1, "K"), (0, "")) if count >= 1024**power)
+    binary = next(
+        (count / 1024**power, f"{unit}iB") for power, unit in ((4, "T"), (3, "G"), (2, "M"), (1, "K"), (0, "")) if count >= 1024**power
+    )
     return f"{decimal[0]:.1f} {decimal[1]} ({binary[0]:.1f} {binary[1]})"
 
 

@@ -49,7 +49,9 @@ def end_with(result: RunResult, *, as_json: bool) -> None:
     raise typer.Exit(result.exit_code)
 
 
-def watch(run_id: Annotated[str | None, typer.Argument(help="Run to follow; the newest when left out.")] = None, as_json: AsJson = False) -> None:
+def watch(
+    run_id: Annotated[str | None, typer.Argument(help="Run to follow; the newest when left out.")] = None, as_json: AsJson = False
+) -> None:
     """Follow a run started elsewhere to its end."""
     from modelpivot.cli.screen import Screen
     from modelpivot.errors import UsageError

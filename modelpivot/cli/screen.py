@@ -19,7 +19,12 @@ class Screen:
     def __init__(self, console: Console, *, is_quiet: bool = False) -> None:
         self._console, self._is_quiet = console, is_quiet
         self._progress = Progress(
-            SpinnerColumn(), TextColumn("{task.description:<14}"), BarColumn(bar_width=30), TextColumn("{task.fields[note]}"), TimeElapsedColumn(), console=console
+            SpinnerColumn(),
+            TextColumn("{task.description:<14}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.fields[note]}"),
+            TimeElapsedColumn(),
+            console=console,
         )
         self._tasks: dict[str, TaskID] = {}
         self._started: dict[str, float] = {}

@@ -12,7 +12,12 @@ from modelpivot.models.manifest import Verdict
 from modelpivot.models.plan import Plan
 from modelpivot.models.result import RunResult
 
-RESULT_MARKS = {"done": Text("done", "green"), "nothing_to_do": Text("nothing to do", "green"), "failed": Text("failed", "red"), "running": Text("open", "yellow")}
+RESULT_MARKS = {
+    "done": Text("done", "green"),
+    "nothing_to_do": Text("nothing to do", "green"),
+    "failed": Text("failed", "red"),
+    "running": Text("open", "yellow"),
+}
 
 
 def table(*columns: str) -> Table:
@@ -64,9 +69,15 @@ def _fact_rows(facts: HostFacts) -> list[tuple[str, str]]:
     if isinstance(facts.gpus, Unread):
         rows.append(("GPUs", str(facts.gpus)))
     else:
-        rows += [(f"GPU {gpu.index}", f"{gpu.name}, {_bytes(gpu.used_bytes)} of {_bytes(gpu.total_bytes)} used") for gpu in facts.gpus.gpus] or [("GPUs", "none")]
+        rows += [
+            (f"GPU {gpu.index}", f"{gpu.name}, {_bytes(gpu.used_bytes)} of {_bytes(gpu.total_bytes)} used") for gpu in facts.gpus.gpus
+        ] or [("GPUs", "none")]
     for disk in facts.disks:
-        rows.append(("disk", str(disk)) if isinstance(disk, Unread) else (f"disk {disk.path}", f"{in_bytes(disk.free_bytes)} free of {in_bytes(disk.total_bytes)}"))
+        rows.append(
+            ("disk", str(disk))
+            if isinstance(disk, Unread)
+            else (f"disk {disk.path}", f"{in_bytes(disk.free_bytes)} free of {in_bytes(disk.total_bytes)}")
+        )
     rows.append(("memory", _bytes(facts.memory_bytes)))
     rows += [(name, str(tool) if isinstance(tool, Unread) else f"{tool.path} {tool.version}") for name, tool in facts.tools.items()]
     if facts.cutover:
@@ -102,9 +113,15 @@ def _result_parts(result: RunResult) -> list[RenderableType]:
         stages.add_row(stage.name, in_time(stage.seconds), RESULT_MARKS[stage.result])
     parts += [stages, Text("")]
     if result.downtime_s is not None:
-        parts.append(Text(f"Downtime {in_time(result.downtime_s)}, {result.lost_requests} requests lost (counted by a client that asks all the time)"))
+        parts.append(
+            Text(
+                f"Downtime {in_time(result.downtime_s)}, {result.lost_requests} requests lost (counted by a client that asks all the time)"
+            )
+        )
     parts += [
-        Text(f"{one.workload}: {one.output_tokens_per_s:.1f} tokens/s, first token {one.median_ttft_ms:.0f} ms, {one.successes} of {one.requests} answered")
+        Text(
+            f"{one.workload}: {one.output_tokens_per_s:.1f} tokens/s, first token {one.median_ttft_ms:.0f} ms, {one.successes} of {one.requests} answered"
+        )
         for one in result.benchmark
     ]
     passed = sum(check.passed for check in result.checks)

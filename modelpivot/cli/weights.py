@@ -83,7 +83,9 @@ def _manifest_from_hub(repo: str, revision: str) -> Manifest:
 
     hub = read_hub(read_host_config(), Source(repo=repo, revision=revision))
     if isinstance(hub.manifest, Unread):
-        raise TransientError(f"{repo} at {revision}: no manifest: {hub.manifest.unread}", hint="mend what it says, then the same command goes on")
+        raise TransientError(
+            f"{repo} at {revision}: no manifest: {hub.manifest.unread}", hint="mend what it says, then the same command goes on"
+        )
     return hub.manifest
 
 

@@ -1,11 +1,11 @@
 """Where the demo keeps everything: one folder, removed by `make clean`.
 
-    .demo/prefect/        PREFECT_HOME: database, logs
-          hub/            what the local Hub serves: demo/old-qwen3, demo/new-deepseek
-          weights/        weights root        environments/   environments root
-          state/          the host's state    recipes/        the recipes of --fail
-          running.json    the server and the Hub that run, with their addresses
-          logs/
+.demo/prefect/        PREFECT_HOME: database, logs
+      hub/            what the local Hub serves: demo/old-qwen3, demo/new-deepseek
+      weights/        weights root        environments/   environments root
+      state/          the host's state    recipes/        the recipes of --fail
+      running.json    the server and the Hub that run, with their addresses
+      logs/
 """
 
 import os

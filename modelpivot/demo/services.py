@@ -114,7 +114,9 @@ def _wait_until_up(service: Service, url: str, deadline_s: float, what: str, log
     try:
         wait_for(lambda: _answers(url), judge, what=what, deadline_s=deadline_s)
     except WaitedTooLong as error:
-        raise PreconditionError(f"{what} at {service.url}: expected an answer within {deadline_s:.0f} s, found none", hint=f"its log: {log}") from error
+        raise PreconditionError(
+            f"{what} at {service.url}: expected an answer within {deadline_s:.0f} s, found none", hint=f"its log: {log}"
+        ) from error
 
 
 def _answers(url: str) -> bool:

@@ -1,0 +1,66 @@
+"""demo: the whole pivot on this machine."""
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from modelpivot.cli.output import AsJson, answer, console, in_time, log_console
+
+
+class FailAt(str, Enum):
+    """Where the new model breaks."""
+
+    ready = "ready"
+    probe = "probe"
+    bench = "bench"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Mount the command."""
+    app.command()(demo)
+
+
+def demo(
+    fail: Annotated[
+        FailAt | None, typer.Option(help="Break the new model at this point: the old one must answer in the end (exit 4).")
+    ] = None,
+    stop: Annotated[bool, typer.Option("--stop", help="End what an earlier demo left up: engine, local Hub, Prefect server.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """The whole pivot on this machine, no GPU: tiny models from a local Hub, real vLLM on the CPU, real Prefect."""
+    from modelpivot.demo.places import demo_places
+
+    places = demo_places()
+    if stop:
+        from modelpivot.demo.stopping import stop_demo
+
+        ended = stop_demo(places)
+        console().print("\n".join(f"ended {what}" for what in ended) or "nothing of the demo runs")
+        return
+    _carry_out(fail.value if fail else None, as_json=as_json)
+
+
+def _carry_out(fail: str | None, *, as_json: bool) -> None:
+    from modelpivot.cli.screen import Screen
+    from modelpivot.cli.show import show_result
+    from modelpivot.demo.places import demo_places
+    from modelpivot.demo.run import run_demo
+
+    with Screen(log_console()) as screen:
+        done = run_demo(demo_places(), fail=fail, listener=screen)
+    run = done.run.model_copy(update={"lost_requests": done.lost_requests, "downtime_s": done.downtime_s})
+    if as_json:
+        answer(run)
+    else:
+        footer = [
+            f"A client asked {done.asked} times: {done.lost_requests} lost, {in_time(done.downtime_s)} without an answer",
+            *_what_next(done.run.flow_run_url),
+        ]
+        show_result(console(), run, title="modelpivot demo", footer=footer)
+    raise typer.Exit(run.exit_code)
+
+
+def _what_next(flow_run_url: str | None) -> list[str]:
+    look = [f"Look at the run: {flow_run_url}"] if flow_run_url else []
+    return [*look, "Break it: make demo DEMO='--fail ready|probe|bench'    Stop everything: make demo DEMO=--stop"]

@@ -1,0 +1,136 @@
+"""The demo from nothing to a finished pivot; every part finds what an interrupted demo left and goes on from there."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from modelpivot.benchmark.client import Client
+from modelpivot.demo.breaks import write_broken_recipe
+from modelpivot.demo.models import MODELS, make_models
+from modelpivot.demo.places import DemoPlaces
+from modelpivot.demo.services import (
+    Service,
+    ensure_hub,
+    free_port,
+    prefect_environment,
+    read_running,
+    remember,
+    start_prefect,
+    wait_for_prefect,
+)
+from modelpivot.errors import PivotError, PreconditionError
+from modelpivot.facts.resolution import read_resolution
+from modelpivot.flow_child import FlowChild
+from modelpivot.models.event import Event
+from modelpivot.models.frozen import Unread
+from modelpivot.models.host import HostConfig
+from modelpivot.models.release import Release
+from modelpivot.models.result import RunResult
+from modelpivot.operations.environment import install_environment
+from modelpivot.recipes import read_engine, read_recipe
+from modelpivot.stages.check import check_shards
+from modelpivot.stages.context import Context, open_context
+from modelpivot.stages.fetch import fetch
+from modelpivot.stages.install import install
+from modelpivot.stages.plan import make_plan, require_clear
+from modelpivot.stages.recover import recover
+from modelpivot.stages.switch import follow_switch, start_switch
+from modelpivot.stages.view import freeze
+from modelpivot.state.cutovers import read_cutover
+from modelpivot.state.lock import acquire_lock, release_lock
+from modelpivot.state.paths import StatePaths
+from modelpivot.state.releases import read_current
+from modelpivot.state.runs import new_run_id
+
+OLD, NEW = "demo-old", "demo"
+Listener = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """The run, and what the demo's own client saw from before it to after it."""
+
+    run: RunResult
+    asked: int
+    lost_requests: int
+    downtime_s: float
+
+
+def run_demo(places: DemoPlaces, *, fail: str | None, listener: Listener) -> DemoResult:
+    """The whole pivot. PivotError when something stands in the way before it."""
+    places.root.mkdir(parents=True, exist_ok=True)
+    prefect = start_prefect(places)
+    hub = ensure_hub(places)
+    host = places.host(hub.url, _engine_port(places))
+    _prepare(places, host, listener)
+    recover(host, StatePaths(host.state_dir))
+    old = _serve_old(host, listener)
+    wait_for_prefect(places, prefect)
+    with Client(old.endpoint) as client:
+        result = _pivot(places, host, prefect, fail, listener)
+    seen = client.result()
+    return DemoResult(result, seen.asked, seen.lost_requests, seen.downtime_s)
+
+
+def _engine_port(places: DemoPlaces) -> int:
+    """The port of the first demo, kept: clients know it. A first demo takes a free one."""
+    if places.running.exists() and (places.root / "state" / "releases.json").exists():
+        return read_running(places).engine_port
+    port = free_port(read_running(places).engine_port)
+    remember(places, engine_port=port)
+    return port
+
+
+def _prepare(places: DemoPlaces, host: HostConfig, listener: Listener) -> None:
+    """The engine's environment, and with its Python the two models; nothing to do when both models are published."""
+    if all((places.hub / repo).is_dir() for repo in MODELS.values()):
+        return
+    context = open_context(host, name="demo-setup", listeners=[listener])
+    recipe = read_recipe(NEW)
+    engine = read_engine(recipe.engine.name)
+    resolution = read_resolution(host, engine, recipe.engine)
+    if isinstance(resolution, Unread):
+        raise PreconditionError(
+            f"{engine.name} cannot be resolved: {resolution.unread}", hint="check the package index that pip or uv is set up for"
+        )
+    proof = install_environment(host, resolution, engine, context.journal.stage("install"))
+    tell = context.journal.stage("make models")
+    tell("started")
+    make_models(places, proof.path, tell)
+    tell("finished", "two tiny models with random weights, published on the local Hub")
+
+
+def _serve_old(host: HostConfig, listener: Listener) -> Release:
+    """The old model, answering: staged and started by the host's own switch. Left alone while a switch is open."""
+    state = StatePaths(host.state_dir)
+    if read_cutover(state) and (current := read_current(state)):
+        return current
+    context = open_context(host, name=OLD, listeners=[listener])
+    acquire_lock(state, run_id=context.run.id, what=f"run {context.run.id}")
+    try:
+        return _stage_and_switch(context)
+    finally:
+        release_lock(state)
+
+
+def _stage_and_switch(context: Context) -> Release:
+    plan = make_plan(context, read_recipe(OLD))
+    require_clear(plan, is_agreed=True)
+    if plan.is_no_change and (current := read_current(context.state)):
+        return current
+    install(context, plan)
+    fetch(context, plan)
+    release = freeze(context, plan)
+    check_shards(context, plan)
+    current = read_current(context.state)
+    start_switch(context, to=release, frm=current if current and current.id != release.id else None, confirm="automatic")
+    cutover = follow_switch(context, lambda now: now.outcome is not None)
+    if cutover.outcome != "promoted":
+        raise PivotError(f"the old model does not start: {cutover.reason}", hint="\n".join(cutover.cause[-10:]))
+    return release
+
+
+def _pivot(places: DemoPlaces, host: HostConfig, prefect: Service, fail: str | None, listener: Listener) -> RunResult:
+    recipe = write_broken_recipe(places, read_recipe(NEW), fail) if fail else NEW
+    parameters = {"recipe": recipe, "dry_run": False, "agreed": True}
+    child = FlowChild(host, "pivot", parameters, new_run_id(read_recipe(recipe).name), env=prefect_environment(places, prefect.url))
+    return child.follow(listener)
