@@ -25,7 +25,7 @@ def main() -> None:
         sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
         sys.exit(ExitCode.SAID_NO)
-    except Exception:
+    except Exception:  # noqa: BLE001 - the last door: whatever comes becomes exit 70
         traceback.print_exc()
         sys.stderr.write("This is a fault of modelpivot itself; the running model was left as it is (modelpivot status).\n")
         sys.exit(ExitCode.INTERNAL)

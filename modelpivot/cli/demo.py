@@ -1,6 +1,6 @@
 """demo: the whole pivot on this machine."""
 
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -8,7 +8,7 @@ import typer
 from modelpivot.cli.output import AsJson, answer, console, in_time, log_console
 
 
-class FailAt(str, Enum):
+class FailAt(StrEnum):
     """Where the new model breaks."""
 
     ready = "ready"
