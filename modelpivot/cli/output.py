@@ -1,5 +1,6 @@
 """How commands answer: one JSON object on standard output, or something for a person; logs go to standard error."""
 
+import math
 import sys
 from typing import Annotated
 
@@ -28,15 +29,14 @@ def log_console() -> Console:
 
 def in_bytes(count: float) -> str:
     """Both units that people use, as vendors and systems mix them: `540.0 GB (502.9 GiB)`."""
-    decimal = next(
-        ((count / 1000**power, f"{unit}B") for power, unit in ((4, "T"), (3, "G"), (2, "M"), (1, "k")) if count >= 1000**power), None
-    )
-    if decimal is None:
+    if count < 1000:
         return f"{count:.0f} B"
-    binary = next(
-        (count / 1024**power, f"{unit}iB") for power, unit in ((4, "T"), (3, "G"), (2, "M"), (1, "K"), (0, "")) if count >= 1024**power
-    )
-    return f"{decimal[0]:.1f} {decimal[1]} ({binary[0]:.1f} {binary[1]})"
+    return f"{_scaled(count, 1000, ('kB', 'MB', 'GB', 'TB'))} ({_scaled(count, 1024, ('KiB', 'MiB', 'GiB', 'TiB'))})"
+
+
+def _scaled(count: float, base: int, units: tuple[str, ...]) -> str:
+    power = max(1, min(len(units), int(math.log(count, base))))
+    return f"{count / base**power:.1f} {units[power - 1]}"
 
 
 def in_time(seconds: float) -> str:
