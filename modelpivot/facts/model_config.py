@@ -1,7 +1,7 @@
 """What config.json says of a model. Needs the parsed file; reads nothing itself.
 
-    {"architectures": ["KimiK25ForConditionalGeneration"], "auto_map": {...}, "text_config": {"max_position_embeddings": 262144},
-     "quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_scheme": {"num_bits": 8, "type": "float"}}}
+{"architectures": ["KimiK25ForConditionalGeneration"], "auto_map": {...}, "text_config": {"max_position_embeddings": 262144},
+ "quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_scheme": {"num_bits": 8, "type": "float"}}}
 """
 
 from pydantic import JsonValue

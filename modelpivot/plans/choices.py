@@ -1,0 +1,65 @@
+"""Every decided value of the candidate with its reason, for the person who reads the plan. Pure; decides nothing that the release does not hold."""
+
+from modelpivot.models.engine import Engine, Resolution
+from modelpivot.models.facts import Facts
+from modelpivot.models.frozen import Unread
+from modelpivot.models.host import HostConfig
+from modelpivot.models.manifest import Manifest
+from modelpivot.models.plan import Choice
+from modelpivot.models.recipe import Patch, Recipe, Scalar
+
+
+def make_choices(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine) -> list[Choice]:
+    """The choices in the order of the recipe: model, engine, patches, endpoint, flags, variables. What is unread has no choice yet."""
+    manifest, resolution = facts.model.manifest, facts.engine.resolution
+    return [
+        *([] if isinstance(manifest, Unread) else [_commit(recipe, manifest)]),
+        *([] if isinstance(resolution, Unread) else [_engine(recipe, engine, resolution)]),
+        *(_patch(patch) for patch in recipe.patches),
+        *_endpoint(recipe, host),
+        *(_flag(name, value) for name, value in recipe.serve.args.items() if value is not None and value is not False),
+        *(Choice(name=name, value=value, reason="the recipe sets it") for name, value in recipe.serve.env.items()),
+        *_gpu_order(recipe),
+        _unconfirmed(recipe),
+    ]
+
+
+def _commit(recipe: Recipe, manifest: Manifest) -> Choice:
+    revision = recipe.model.revision
+    reason = "the recipe pins it" if revision == manifest.commit else f"{revision} of {recipe.model.repo} stands there now"
+    return Choice(name="commit", value=manifest.commit, reason=reason)
+
+
+def _engine(recipe: Recipe, engine: Engine, resolution: Resolution) -> Choice:
+    reason = "the recipe names the version" if recipe.engine.version else "it is the newest version that this project was tested with"
+    return Choice(name="engine", value=f"{engine.distribution} {resolution.engine_version}", reason=reason)
+
+
+def _patch(patch: Patch) -> Choice:
+    value = f"{patch.pointer} {'removed' if patch.remove else f'set to {patch.new!r}'}"
+    return Choice(name=f"patch {patch.file}", value=value, reason=patch.why)
+
+
+def _endpoint(recipe: Recipe, host: HostConfig) -> list[Choice]:
+    port = (host.port, "the host's configuration says so") if host.port else (recipe.serve.port, "the recipe asks for it")
+    return [
+        Choice(name="--served-model-name", value=recipe.serve.served_name, reason="it is the name that clients use"),
+        Choice(name="--host", value=recipe.serve.bind, reason="the recipe binds it"),
+        Choice(name="--port", value=str(port[0]), reason=port[1]),
+    ]
+
+
+def _flag(name: str, value: Scalar | list[str]) -> Choice:
+    shown = "on" if value is True else " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return Choice(name=f"--{name}", value=shown, reason="the recipe sets it")
+
+
+def _gpu_order(recipe: Recipe) -> list[Choice]:
+    if not recipe.serve.gpus or "CUDA_DEVICE_ORDER" in recipe.serve.env:
+        return []
+    return [Choice(name="CUDA_DEVICE_ORDER", value="PCI_BUS_ID", reason="GPUs are then counted as nvidia-smi counts them")]
+
+
+def _unconfirmed(recipe: Recipe) -> Choice:
+    word = "goes back by itself" if recipe.unconfirmed == "return" else "stays"
+    return Choice(name="unconfirmed", value=f"{word} after {recipe.deadlines.confirm_s:g} s", reason="the recipe says so")
