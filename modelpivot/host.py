@@ -18,6 +18,7 @@ from modelpivot.models.cutover import ProcessId
 
 LAST_LINES = 20
 LONGEST_LINE = 2000
+"""Characters of a line that an error quotes."""
 LIFELINE = "MODELPIVOT_LIFELINE"
 """Number of the descriptor whose end of file tells a child that its parent is gone."""
 
@@ -80,7 +81,7 @@ def run_attached(
     try:
         for line in process.stdout or ():
             lines.append(line.rstrip()[:LONGEST_LINE])
-            listen(lines[-1])
+            listen(line.rstrip())
         process.wait()
     finally:
         is_late = not late.is_alive()

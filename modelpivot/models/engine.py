@@ -46,6 +46,12 @@ class Resolution(Frozen):
     """First 10 hex digits of sha256 over lock text, exclusions and Python version."""
     python: str
     """The interpreter the environment is made with, `3.11.7`."""
+    request: str = ""
+    """sha256 over what was asked for: requirements, exclusions, Python."""
+    excluded: list[str] = Field(default_factory=list)
+    """Packages left out: their absence is no fault of the environment."""
+    torch_backend: str | None = None
+    """uv's `--torch-backend`, where torch was found only with it."""
 
     @property
     def environment_name(self) -> str:
@@ -65,3 +71,17 @@ class EnvironmentProof(Frozen):
     """Seconds since the epoch."""
     new: bool
     """False: it was there already, and was proved again."""
+
+
+class EngineAnswers(Frozen):
+    """What an installed engine says of itself, asked in its own environment. None: this engine has no such list."""
+
+    version: str
+    architectures: list[str] | None = None
+    """Names as `architectures` of a config.json has them."""
+    tool_parsers: list[str] | None = None
+    reasoning_parsers: list[str] | None = None
+    quantizations: list[str] | None = None
+    """Methods as `quantization_config.quant_method` names them."""
+    compiled: list[str] = Field(default_factory=list)
+    """Compiled parts that were imported."""

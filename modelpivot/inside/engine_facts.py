@@ -1,0 +1,57 @@
+"""What an engine knows, as one JSON object on the last line. Run by the engine's own Python: `engine_facts.py MODULE DISTRIBUTION`.
+
+Importing is half the point: an environment that looks installed and cannot import its compiled parts ends here with a traceback.
+"""
+
+import importlib
+import json
+import pkgutil
+import sys
+from importlib import metadata
+
+COMPILED = ("_C", "_moe_C")
+"""vLLM's compiled parts; which of them a build has differs, one at least must be there."""
+
+
+def import_first(*names):
+    """The first module that is there: names move between versions."""
+    for name in names:
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if not name.startswith(error.name or "?"):
+                raise
+    raise ModuleNotFoundError(f"none of {', '.join(names)}")
+
+
+def import_compiled(package):
+    present = sorted(name for _, name, _ in pkgutil.iter_modules(package.__path__) if name in COMPILED)
+    if not present:
+        raise ModuleNotFoundError(f"{package.__name__} has none of its compiled parts {', '.join(COMPILED)}")
+    for name in present:
+        importlib.import_module(f"{package.__name__}.{name}")
+    return present
+
+
+def ask_vllm(package):
+    registry = importlib.import_module("vllm.model_executor.models.registry").ModelRegistry
+    tools = import_first("vllm.tool_parsers", "vllm.entrypoints.openai.tool_parsers").ToolParserManager
+    reasoning = importlib.import_module("vllm.reasoning").ReasoningParserManager
+    quantization = importlib.import_module("vllm.model_executor.layers.quantization")
+    return {
+        "compiled": import_compiled(package),
+        "architectures": sorted(registry.get_supported_archs()),
+        "tool_parsers": sorted(tools.list_registered()),
+        "reasoning_parsers": sorted(reasoning.list_registered()),
+        "quantizations": sorted(quantization.QUANTIZATION_METHODS),
+    }
+
+
+def main(module, distribution):
+    package = importlib.import_module(module)
+    answers = ask_vllm(package) if module == "vllm" else {}
+    print(json.dumps({"version": metadata.version(distribution), **answers}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
