@@ -1,6 +1,7 @@
 """Recipes and engines as files: a name or a path becomes a Recipe; engines.yaml becomes Engines."""
 
 import difflib
+import os
 from pathlib import Path
 
 import yaml
@@ -11,7 +12,8 @@ from modelpivot.files import describe_invalid, digest_text
 from modelpivot.models.engine import Engine
 from modelpivot.models.recipe import Recipe
 
-DEPLOYMENTS = Path(__file__).resolve().parents[1] / "deployments"
+DEPLOYMENTS = Path(os.environ.get("MODELPIVOT_DEPLOYMENTS") or Path(__file__).resolve().parents[1] / "deployments")
+"""recipes/, engines.yaml and expectations/; MODELPIVOT_DEPLOYMENTS names another folder of the same shape."""
 
 
 def recipe_names() -> list[str]:

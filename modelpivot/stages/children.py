@@ -80,7 +80,8 @@ def child_main(stage: ChildName, run_id: str) -> int:
 
 
 def end_children(run: RunPaths, *, grace_s: float = 5.0) -> None:
-    """End the children that other threads of this process follow for this run; SIGKILL after `grace_s`. Nothing to do without any."""
+    """End the children that other threads of this process follow for this run, and start no more of them; SIGKILL after `grace_s`."""
+    _ENDED.add(run.root)
     children = [child for (root, _), child in list(_RUNNING.items()) if root == run.root]
     for child in children:
         kill_group(child.pid, signal.SIGTERM)
@@ -100,6 +101,9 @@ def _none_left(living: int, _waited_s: float) -> bool | None:
 _RUNNING: dict[tuple[Path, ChildName], Child] = {}
 """Children of this process, so that the flow's main thread can end those which its task threads follow."""
 
+_ENDED: set[Path] = set()
+"""Runs whose children were ended: a task thread that was about to start one does not."""
+
 
 @contextmanager
 def _started(context: Context, name: ChildName) -> Iterator[Child]:
@@ -108,6 +112,8 @@ def _started(context: Context, name: ChildName) -> Iterator[Child]:
     key = (context.run.root, name)
     try:
         _RUNNING[key] = child
+        if context.run.root in _ENDED:
+            raise CommandFailed(f"{STAGES[name]} does not start: the run is ending", argv=("child", name))
         if process := read_process_id(child.pid):
             write_model(_pid_path(context.run, name), process)
         yield child

@@ -6,7 +6,7 @@ The truth about the service comes from the switch's record, the rest from the jo
 
 from collections.abc import Iterable, Sequence
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 
 from modelpivot.files import read_model, write_model
 from modelpivot.models.benchmark import Check, Measurement
@@ -21,6 +21,9 @@ from modelpivot.state.runs import is_run_alive, read_events
 
 RUN = "run"
 """Stage name of what a run tells of itself."""
+
+UNTIMED = (RUN, "switch")
+"""What has its own beginning and end elsewhere: the run, and the switch, whose steps are timed one by one."""
 
 WORST_FIRST = (
     ExitCode.NOTHING_SERVES,
@@ -96,19 +99,20 @@ def find_cutover(state: StatePaths, run_id: str, events: Sequence[Event]) -> Cut
 
 
 def stage_times(events: Sequence[Event]) -> list[StageTime]:
-    """Every stage in the order of its first word, with the seconds and result of its last try."""
-    times: dict[str, StageTime] = {}
-    started: dict[str, float] = {}
+    """Every stage in the order of its first word, with the seconds and result of its last try; a step of the switch counts once a release."""
+    times: dict[tuple[str, JsonValue], StageTime] = {}
+    started: dict[tuple[str, JsonValue], float] = {}
     for event in events:
-        if event.stage == RUN:
+        key = (event.stage, event.data.get("release"))
+        if event.stage in UNTIMED:
             continue
         if event.kind == "started":
-            started[event.stage] = event.at
-            times[event.stage] = StageTime(name=event.stage, seconds=0.0, result="running")
+            started[key] = event.at
+            times[key] = StageTime(name=event.stage, seconds=0.0, result="running")
         elif event.kind in ("finished", "failed", "nothing_to_do"):
-            seconds = event.data.get("seconds", event.at - started.get(event.stage, event.at))
+            seconds = event.data.get("seconds", event.at - started.get(key, event.at))
             result = "done" if event.kind == "finished" else event.kind
-            times[event.stage] = StageTime.model_validate({"name": event.stage, "seconds": seconds, "result": result})
+            times[key] = StageTime.model_validate({"name": event.stage, "seconds": seconds, "result": result})
     return list(times.values())
 
 

@@ -1,0 +1,129 @@
+"""What every flow does around its own body: open the run, hold the host, and end in a state that tells the truth.
+
+The run's last word goes into its journal, its result into `result.json`, and the outcome to Prefect as an event.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from prefect import State
+from prefect.runtime import flow_run
+from prefect.states import Completed, Failed
+from prefect.utilities.urls import url_for
+from pydantic import JsonValue
+
+from blocks import GpuHost, HubAccess
+from flows.markdown import report_markdown
+from flows.tell import PrefectListener, emit_outcome, show_markdown
+from modelpivot.errors import CommandFailed, PivotError, SwitchFailed
+from modelpivot.models.host import HostConfig
+from modelpivot.models.result import ExitCode, RunOutcome, RunResult
+from modelpivot.settings import read_host_config
+from modelpivot.stages.children import end_children
+from modelpivot.stages.context import Context, open_context
+from modelpivot.stages.report import write_report
+from modelpivot.state.cutovers import read_cutover_followed_by
+from modelpivot.state.lock import acquire_lock, release_lock
+
+RUN_ID = "MODELPIVOT_RUN_ID"
+"""Set by a command that follows the run it starts."""
+
+COMPLETED_NAMES: dict[RunOutcome, str] = {"planned": "Planned", "staged": "Staged", "no_change": "NoChange"}
+FAILED_NAMES: dict[RunOutcome, str] = {"returned": "RolledBack", "nothing_serves": "NothingServes", "blocked": "Blocked"}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a body ended well."""
+
+    outcome: RunOutcome
+    message: str
+
+
+Body = Callable[[Context], Ending]
+
+
+def carry_out(flow_name: str, what: str, host: GpuHost | None, hub: HubAccess | None, body: Body) -> State[None]:
+    """Run the body as one run of this host and return the state that tells how it ended; errors that are no error of ours are raised."""
+    context = open_flow_context(what, host, hub)
+    context.journal("started", f"{flow_name} {what}", flow=flow_name, flow_run_id=flow_run.get_id(), flow_run_url=_own_url())
+    try:
+        ending = body(context)
+        context.journal("finished", ending.message, outcome=ending.outcome)
+    except PivotError as error:
+        context.journal(
+            "failed", error.message, error=type(error).__name__, exit_code=error.exit_code, hint=error.hint, cause=_cause(error)
+        )
+    except Exception as error:
+        context.journal("failed", f"{type(error).__name__}: {error}", error=type(error).__name__, exit_code=int(ExitCode.INTERNAL))
+        _end(flow_name, context)
+        raise
+    except BaseException as error:
+        end_children(context.run)
+        context.journal("failed", _interrupted(context), error=type(error).__name__, exit_code=int(ExitCode.INTERRUPTED))
+        write_report(context.state, context.run.id)
+        raise
+    return to_state(_end(flow_name, context))
+
+
+def open_flow_context(what: str, host: GpuHost | None, hub: HubAccess | None) -> Context:
+    """The run of this flow run, told to Prefect. A Hub token goes into this process's environment, where Hub clients look for it."""
+    config = with_hub(host.config if host else read_host_config(), hub)
+    name = Path(what).stem.lower() if "/" in what else what
+    return open_context(config, name=name, run_id=os.environ.pop(RUN_ID, None), listeners=[PrefectListener()])
+
+
+def with_hub(config: HostConfig, hub: HubAccess | None) -> HostConfig:
+    """The host configuration with the Hub's address of the block, if it names one."""
+    if hub is None:
+        return config
+    if hub.account.token:
+        os.environ["HF_TOKEN"] = hub.account.token.get_secret_value()
+    return config.model_copy(update={"hub_endpoint": hub.account.endpoint}) if hub.account.endpoint else config
+
+
+@contextmanager
+def held_host(context: Context) -> Iterator[None]:
+    """Hold this host's lock; a switch that took it over keeps it. HostHeld says who has it."""
+    acquire_lock(context.state, run_id=context.run.id, what=f"run {context.run.id}")
+    try:
+        yield
+    finally:
+        release_lock(context.state)
+
+
+def to_state(result: RunResult) -> State[None]:
+    """The Prefect state of a result: its name is the outcome where Prefect has no word for it."""
+    if result.exit_code == ExitCode.DONE:
+        return Completed(name=COMPLETED_NAMES.get(result.outcome, "Completed"), message=result.message)
+    name = "HostHeld" if result.exit_code == ExitCode.HELD else FAILED_NAMES.get(result.outcome, "Failed")
+    return Failed(name=name, message=result.message)
+
+
+def _end(flow_name: str, context: Context) -> RunResult:
+    result = write_report(context.state, context.run.id)
+    show_markdown("report", report_markdown(result), title=f"{flow_name}: {result.outcome}")
+    emit_outcome(flow_name, context.host, result)
+    return result
+
+
+def _interrupted(context: Context) -> str:
+    cutover = read_cutover_followed_by(context.state, context.run.id)
+    if cutover is None:
+        return "ended from outside; what is staged stays, the next run goes on from there"
+    return f"ended from outside; the switch to {cutover.to_release} ({cutover.phase}) goes on alone and goes back by itself when nobody confirms it"
+
+
+def _own_url() -> str | None:
+    run_id = flow_run.get_id()
+    return url_for("flow-run", obj_id=run_id) if run_id else None
+
+
+def _cause(error: PivotError) -> list[JsonValue]:
+    """The words of the engine or of a command, where the error keeps them."""
+    if isinstance(error, SwitchFailed):
+        return list(error.cause)
+    return list(error.last_lines) if isinstance(error, CommandFailed) else []

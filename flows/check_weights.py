@@ -1,0 +1,41 @@
+"""Prove the weights of a recipe on this host: every file against the manifest, headers against the index, the suite over the shard table.
+
+Reads only, beside receipts; needs the Hub for the manifest, and no lock.
+"""
+
+from functools import partial
+
+from prefect import State, flow
+
+from flows import tasks
+from flows.carry import Ending, carry_out
+from flows.forms import HostBlock, HubBlock, RecipeName, name_run
+from flows.stage import decide
+from modelpivot.errors import PreconditionError
+from modelpivot.recipes import read_recipe
+from modelpivot.stages.context import Context
+
+
+@flow(name="check-weights", flow_run_name=name_run)
+def check_weights(recipe: RecipeName, full: bool = False, host: HostBlock = None, hub: HubBlock = None) -> State[None]:
+    """Prove that a recipe's weights are complete and intact on this host. Nothing is changed.
+
+    Args:
+        recipe: Whose weights.
+        full: Hash every file again, whatever its receipt says.
+        host: The GPU host; left out, the worker's own.
+        hub: The model Hub and its token; left out, what the worker's environment says.
+    """
+    return carry_out("check-weights", recipe, host, hub, partial(_check_weights, recipe_name=recipe, full=full))
+
+
+def _check_weights(context: Context, recipe_name: str, full: bool) -> Ending:
+    plan = decide(context, read_recipe(recipe_name))
+    if plan.manifest is None:
+        raise PreconditionError("the list of files is not known", hint=str(plan.blockers[0]) if plan.blockers else "")
+    verified = tasks.verify(context, plan, full)
+    checks = tasks.check_shards(context, plan)
+    files = verified.verdict.files
+    return Ending(
+        "staged", f"{files.verified} of {files.expected} files verified, {files.hashed_now} hashed now, {len(checks)} checks passed"
+    )

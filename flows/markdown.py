@@ -1,0 +1,109 @@
+"""Artifacts as text: plan, shard table, report. Pure; what people read carries both units of a size."""
+
+from collections.abc import Sequence
+
+from modelpivot.models.benchmark import Check
+from modelpivot.models.manifest import Verified
+from modelpivot.models.plan import Plan
+from modelpivot.models.result import RunResult
+from modelpivot.models.size import say_bytes
+
+SHOWN_ROWS = 300
+"""Rows of a shard table in an artifact; the whole table lies in the run's folder."""
+
+
+def plan_markdown(plan: Plan) -> str:
+    """What a pivot would do, why, and what stands in its way."""
+    candidate = plan.candidate.id if plan.candidate else "not known, see what stands in the way"
+    lines = [f"# {plan.recipe.name}", "", plan.recipe.description, "", f"From **{plan.from_release or 'nothing'}** to **{candidate}**.", ""]
+    if plan.is_no_change:
+        lines.append("Nothing to do: the candidate is current and answers.")
+    lines += _section("In the way", [str(blocker) for blocker in plan.blockers])
+    lines += _section("Questions", [f"`{question.id}`: {question.text}" for question in plan.questions])
+    lines += _section("Warnings", plan.warnings)
+    lines += _section("Steps", [f"{step}{_about(step.estimate_s)}" for step in plan.steps])
+    lines += _section("What clients notice", plan.clients)
+    choices = [(choice.name, choice.value, choice.reason) for choice in plan.choices]
+    return "\n".join([*lines, *_table("Choices", ("what", "value", "because"), choices)])
+
+
+def shards_markdown(verified: Verified | None, checks: Sequence[Check]) -> str:
+    """The shard table with its verdict, and every check over it."""
+    lines = ["# Shards", ""]
+    if verified:
+        verdict = verified.verdict
+        counted = f"{verdict.files.verified} of {verdict.files.expected} files verified, {verdict.files.hashed_now} hashed in this run"
+        lines += [f"**{verdict.verdict}**: {counted}, {say_bytes(verdict.bytes.verified)}", ""]
+        lines += _section("Problems", [str(problem) for problem in verdict.problems])
+    lines += checks_table(checks)
+    if verified:
+        rows = [
+            (row.path, _size(row.found_size), (row.found_digest or "-")[:12], row.tensors, row.dtypes, row.problems)
+            for row in verified.table
+        ]
+        lines += _table("Files", ("file", "size", "digest", "tensors", "dtypes", "problems"), rows[:SHOWN_ROWS])
+        if len(rows) > SHOWN_ROWS:
+            lines.append(f"... and {len(rows) - SHOWN_ROWS} more, in the run's folder")
+    return "\n".join(lines)
+
+
+def report_markdown(result: RunResult) -> str:
+    """One run, told in the end."""
+    lines = [f"# {result.outcome.replace('_', ' ')}", "", result.message, ""]
+    facts = [
+        ("answers now", result.released or "nothing"),
+        ("address", result.base_url),
+        ("before", result.previous),
+        ("attempted", result.attempted),
+        ("downtime", None if result.downtime_s is None else f"{result.downtime_s:.1f} s"),
+        ("lost requests", result.lost_requests),
+        ("run", result.run_id),
+    ]
+    lines += _table("", ("what", "value"), [fact for fact in facts if fact[1] is not None])
+    lines += _section("Cause", [f"`{line}`" for line in result.cause])
+    lines += _table(
+        "Stages", ("stage", "seconds", "result"), [(stage.name, f"{stage.seconds:.1f}", stage.result) for stage in result.stages]
+    )
+    lines += checks_table(result.checks)
+    measured = [
+        (
+            one.workload,
+            f"{one.successes} of {one.requests}",
+            f"{one.output_tokens_per_s:.1f}",
+            f"{one.median_ttft_ms:.0f}",
+            f"{one.median_tpot_ms:.1f}",
+        )
+        for one in result.benchmark
+    ]
+    columns = ("workload", "requests answered", "output tokens/s", "median time to first token, ms", "median time per token, ms")
+    return "\n".join([*lines, *_table("Benchmark", columns, measured)])
+
+
+def checks_table(checks: Sequence[Check]) -> list[str]:
+    """Every check with its answer."""
+    rows = [(check.name, "yes" if check.passed else "**no**", check.expected, check.found) for check in checks]
+    return _table("Checks", ("check", "passed", "expected", "found"), rows)
+
+
+def _size(size: int | None) -> str:
+    return "-" if size is None else say_bytes(size)
+
+
+def _about(seconds: float | None) -> str:
+    return "" if seconds is None else f" (about {seconds:.0f} s)"
+
+
+def _section(title: str, items: Sequence[str]) -> list[str]:
+    return [f"## {title}", "", *(f"- {item}" for item in items), ""] if items else []
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    if not rows:
+        return []
+    heading = [f"## {title}", ""] if title else []
+    lines = [" | ".join(_cell(cell) for cell in row) for row in rows]
+    return [*heading, f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}", *(f"| {line} |" for line in lines), ""]
+
+
+def _cell(value: object) -> str:
+    return " ".join(str("-" if value is None else value).replace("|", "\\|").split())

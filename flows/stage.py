@@ -1,0 +1,58 @@
+"""Stage a recipe beside the running service: decide, install and download, view, checks. Changes nothing that serves.
+
+Runs on the host's worker; may be run again at any time, what is there is found and proved.
+"""
+
+from functools import partial
+
+from prefect import State, flow
+
+from flows import tasks
+from flows.carry import Ending, carry_out, held_host
+from flows.forms import HostBlock, HubBlock, RecipeName, name_run
+from flows.hooks import run_hooks
+from modelpivot.models.plan import Plan
+from modelpivot.models.recipe import Recipe
+from modelpivot.models.release import Release
+from modelpivot.recipes import read_recipe
+from modelpivot.stages.context import Context
+from modelpivot.stages.plan import require_clear
+
+
+@flow(name="stage", flow_run_name=name_run)
+def stage(recipe: RecipeName, agreed: bool = False, host: HostBlock = None, hub: HubBlock = None) -> State[None]:
+    """Bring in and prove everything a pivot needs, beside what serves. Nothing that serves is changed.
+
+    Args:
+        recipe: What to serve and how.
+        agreed: Answer every question of the plan with yes.
+        host: The GPU host; left out, the worker's own.
+        hub: The model Hub and its token; left out, what the worker's environment says.
+    """
+    return carry_out("stage", recipe, host, hub, partial(_stage, recipe_name=recipe, agreed=agreed))
+
+
+def decide(context: Context, recipe: Recipe) -> Plan:
+    """Facts, and the plan made of them. Changes nothing."""
+    return tasks.plan(context, recipe, tasks.preflight(context, recipe))
+
+
+def stage_candidate(context: Context, plan: Plan) -> Release:
+    """Everything before the switch: hooks, environment and weights, view, checks. Each stage finds what is already there."""
+    run_hooks(context, "before", [*context.host.hooks.before, *plan.recipe.hooks.before])
+    tasks.install_and_download(context)
+    release = tasks.patch_config(context, plan)
+    tasks.check_shards(context, plan)
+    tasks.check_engine(context, release)
+    return release
+
+
+def _stage(context: Context, recipe_name: str, agreed: bool) -> Ending:
+    recipe = read_recipe(recipe_name)
+    with held_host(context):
+        plan = decide(context, recipe)
+        require_clear(plan, is_agreed=agreed)
+        if plan.is_no_change:
+            return Ending("no_change", f"{plan.from_release} serves this recipe already")
+        release = stage_candidate(context, plan)
+    return Ending("staged", f"{release.id} is complete beside {plan.from_release or 'nothing'}; a cutover or pivot serves it")

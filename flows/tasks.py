@@ -1,0 +1,169 @@
+"""Every stage as a task of a few lines, named as people name the job.
+
+Rerun: preflight, install and download, after passing failures only. Nothing is rerun across a switch, and no result is persisted: what
+proves something lies on the host and is read again.
+"""
+
+from typing import Any
+
+from modelpivot.stages.benchmark import measure
+from modelpivot.stages.candidate import check_candidate
+from modelpivot.stages.check import check_shards as check_shards_stage
+from modelpivot.stages.gate import gate as gate_stage
+from modelpivot.stages.promote import promote as promote_stage
+from modelpivot.stages.rollback import rollback as rollback_stage
+from modelpivot.stages.switch import follow_switch, start_switch
+from modelpivot.stages.verify import verify as verify_stage
+from modelpivot.stages.view import freeze
+from prefect import State, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import TaskRun
+from prefect.futures import as_completed
+from prefect.tasks import Task
+
+from flows.markdown import plan_markdown, shards_markdown
+from flows.tell import PrefectListener, show_markdown
+from modelpivot.errors import SwitchFailed, TransientError
+from modelpivot.files import read_model
+from modelpivot.models.benchmark import Check, Measurement
+from modelpivot.models.cutover import Cutover
+from modelpivot.models.facts import Facts
+from modelpivot.models.manifest import Verified
+from modelpivot.models.plan import Plan
+from modelpivot.models.recipe import Recipe
+from modelpivot.models.release import Release
+from modelpivot.stages.children import end_children, run_child
+from modelpivot.stages.context import Context
+from modelpivot.stages.plan import make_plan
+from modelpivot.stages.preflight import preflight as preflight_stage
+from modelpivot.state.cutovers import ask_decision
+
+
+def is_passing(_task: Task[Any, Any], _run: TaskRun, state: State[Any]) -> bool:
+    """Whether a failed task may be run again: only after a passing failure."""
+    return isinstance(state.data, TransientError)
+
+
+ONCE: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
+RERUN: dict[str, Any] = {**ONCE, "retries": 2, "retry_delay_seconds": [5, 20], "retry_condition_fn": is_passing}
+
+
+@task(name="preflight", **RERUN)
+def preflight(context: Context, recipe: Recipe) -> Facts:
+    """Read the host and the model; nothing is changed."""
+    return preflight_stage(context, recipe)
+
+
+@task(name="plan", **ONCE)
+def plan(context: Context, recipe: Recipe, facts: Facts) -> Plan:
+    """Decide, and show what was decided."""
+    made = make_plan(context, recipe, facts)
+    show_markdown(f"plan {recipe.name}", plan_markdown(made), title=f"What a pivot to {recipe.name} would do")
+    return made
+
+
+@task(name="install", **RERUN)
+def install(context: Context) -> None:
+    """The engine's environment, built beside the live one and proved."""
+    run_child(context, "install", PrefectListener())
+
+
+@task(name="download", **RERUN)
+def download(context: Context) -> None:
+    """The weights, fetched and verified."""
+    run_child(context, "fetch", PrefectListener())
+
+
+def install_and_download(context: Context) -> None:
+    """Both at once, neither needs the other. When one fails for good, or the flow is ended, the other's child ends too; its work stays."""
+    futures = [install.submit(context), download.submit(context)]
+    try:
+        for future in as_completed(futures):
+            future.result()
+    except BaseException:
+        end_children(context.run)
+        raise
+
+
+@task(name="patch config", **ONCE)
+def patch_config(context: Context, plan: Plan) -> Release:
+    """The release's own view of the weights, patched where the plan says so; the release is frozen."""
+    return freeze(context, plan)
+
+
+@task(name="verify", **ONCE)
+def verify(context: Context, plan: Plan, full: bool) -> Verified:
+    """The shard table of what lies on disk, hashed where no receipt holds; `full`: all of it."""
+    return verify_stage(context, plan, is_full=full)
+
+
+@task(name="check shards", **ONCE)
+def check_shards(context: Context, plan: Plan) -> list[Check]:
+    """Verdict and Great Expectations suite over the shard table; GateFailed names every failed check."""
+    try:
+        return check_shards_stage(context, plan)
+    finally:
+        show_shards(context, plan.recipe.name)
+
+
+@task(name="check engine", **ONCE)
+def check_engine(context: Context, release: Release) -> list[Check]:
+    """What the target environment itself says of the candidate."""
+    return check_candidate(context, release)
+
+
+@task(name="serve", **ONCE)
+def serve(context: Context, plan: Plan) -> Cutover:
+    """Start the switch and follow it until the candidate answers, unconfirmed. SwitchFailed when it went back, or nothing serves."""
+    start_switch(context, plan)
+    return _reached(follow_switch(context), "unconfirmed")
+
+
+@task(name="serve", **ONCE)
+def follow_serving(context: Context) -> Cutover:
+    """Follow the open switch that this run took up until its candidate answers."""
+    return _reached(follow_switch(context), "unconfirmed")
+
+
+@task(name="benchmark", **ONCE)
+def benchmark(context: Context, release: Release, recipe: Recipe) -> list[Measurement]:
+    """The recipe's workloads, measured with the engine's own client."""
+    return measure(context, release, recipe.workloads)
+
+
+@task(name="gate", **ONCE)
+def gate(context: Context, recipe: Recipe, measurements: list[Measurement]) -> list[Check]:
+    """Promote or not; GateFailed names every floor that was missed."""
+    return gate_stage(context, recipe, measurements)
+
+
+@task(name="promote", **ONCE)
+def promote(context: Context) -> Cutover:
+    """Ask the switch to make the candidate current, and wait for its word."""
+    return promote_stage(context)
+
+
+@task(name="go back", **ONCE)
+def go_back(context: Context, reason: str) -> Cutover:
+    """Ask the switch to return, and follow it until the old release answers again."""
+    ask_decision(context.state, "return", reason=reason)
+    return follow_switch(context)
+
+
+@task(name="roll back", **ONCE)
+def roll_back(context: Context) -> Cutover:
+    """The same switch with the releases exchanged."""
+    return rollback_stage(context)
+
+
+def show_shards(context: Context, name: str) -> None:
+    """The shard table of this run as an artifact."""
+    verified = read_model(context.run.verified, Verified)
+    show_markdown(f"shards {name}", shards_markdown(verified, []), title=f"Shards of {name}")
+
+
+def _reached(cutover: Cutover, phase: str) -> Cutover:
+    """The switch, if it stands in this phase; SwitchFailed with its own words when it is over."""
+    if cutover.phase == phase and cutover.outcome is None:
+        return cutover
+    raise SwitchFailed(cutover.reason or f"the switch ended {cutover.outcome}", step=cutover.phase, cause=cutover.cause)
