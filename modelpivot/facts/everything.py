@@ -1,0 +1,112 @@
+"""All facts of a plan, read side by side. A part that fails or hangs becomes Unread with its reason; reading changes nothing."""
+
+import os
+import time
+from functools import partial
+
+from modelpivot.facts.disks import read_disk
+from modelpivot.facts.environments import environment_path, read_environment
+from modelpivot.facts.gpus import read_gpus
+from modelpivot.facts.memory import read_available_memory
+from modelpivot.facts.model import read_model_facts
+from modelpivot.facts.readiness import read_ready
+from modelpivot.facts.reading import Reading
+from modelpivot.facts.resolution import read_resolution
+from modelpivot.facts.services import read_listeners
+from modelpivot.facts.tools import read_tools
+from modelpivot.files import read_model
+from modelpivot.host import is_alive
+from modelpivot.models.cutover import Cutover
+from modelpivot.models.engine import Engine
+from modelpivot.models.facts import EngineFacts, Facts, HostFacts, ModelFacts
+from modelpivot.models.frozen import Unread
+from modelpivot.models.host import HostConfig
+from modelpivot.models.recipe import EngineChoice, Recipe
+from modelpivot.models.release import Release
+from modelpivot.state.cutovers import read_cutover
+from modelpivot.state.paths import StatePaths
+from modelpivot.state.releases import list_releases, read_current
+from modelpivot.supervisors.choose import choose_supervisor
+
+DEADLINE_S = 330.0
+"""Seconds for everything; resolving an engine against an empty cache takes the longest."""
+
+
+def read_facts(host: HostConfig, state: StatePaths, recipe: Recipe, engine: Engine) -> Facts:
+    """Everything at once. UsageError when the state on disk cannot be understood; nothing else raises."""
+    started = time.monotonic()
+    model = Reading("model", lambda: read_model_facts(host, recipe.model))
+    engines = Reading("engine", lambda: read_engine_facts(host, engine, recipe.engine))
+    facts = read_host_facts(host, state, until=started + DEADLINE_S)
+    return Facts(
+        host=facts,
+        model=_known_model(model.result(started + DEADLINE_S)),
+        engine=_known_engine(engines.result(started + DEADLINE_S)),
+        read_s=time.monotonic() - started,
+    )
+
+
+def read_host_facts(host: HostConfig, state: StatePaths, *, until: float) -> HostFacts:
+    """The host alone; `until` is on time.monotonic()."""
+    gpus = Reading("GPUs", read_gpus)
+    memory = Reading("memory", read_available_memory)
+    listeners = Reading("listeners", read_listeners)
+    tools = Reading("tools", read_tools)
+    disks = [Reading(str(path), partial(read_disk, path)) for path in (host.weights_root, host.environments_root, host.state_dir)]
+    current, cutover = read_current(state), read_cutover(state)
+    answers = Reading("current release", lambda: read_answers(host, state, current))
+    found_tools = tools.result(until)
+    return HostFacts(
+        read_at=time.time(),
+        gpus=gpus.result(until),
+        disks=[disk.result(until) for disk in disks],
+        memory_bytes=memory.result(until),
+        listeners=listeners.result(until),
+        tools={"uv": found_tools} if isinstance(found_tools, Unread) else found_tools,
+        current=current,
+        current_answers=answers.result(until),
+        cutover=cutover,
+        switch_lives=bool(cutover and cutover.switch and is_alive(cutover.switch)),
+        own_pids=read_own_pids(host, state, current, cutover),
+        frozen=[release for release in list_releases(state) if state.release(release.id).view.is_dir()],
+        has_api_key=os.access(state.api_key, os.R_OK),
+    )
+
+
+def read_answers(host: HostConfig, state: StatePaths, current: Release | None) -> bool | Unread:
+    """Whether the current release generates right now, with its own process behind the port; Unread says which rung does not hold."""
+    if current is None:
+        return Unread(unread="no release is current on this host")
+    supervisor, key = choose_supervisor(host, state), _read_key(current)
+    ready = read_ready(current, key, lambda: supervisor.processes(current))
+    return True if ready.is_ready else Unread(unread=str(ready))
+
+
+def read_own_pids(host: HostConfig, state: StatePaths, current: Release | None, cutover: Cutover | None) -> list[int]:
+    """Processes of the current release and of both releases of an open switch, sorted."""
+    ids = [current.id if current else None, *((cutover.from_release, cutover.to_release) if cutover else ())]
+    releases = [read_model(state.release(release_id).release, Release) for release_id in dict.fromkeys(ids) if release_id]
+    supervisor = choose_supervisor(host, state)
+    return sorted({process.pid for release in releases if release for process in supervisor.processes(release)})
+
+
+def read_engine_facts(host: HostConfig, engine: Engine, choice: EngineChoice) -> EngineFacts:
+    """What would be installed, and whether it is."""
+    resolution = read_resolution(host, engine, choice)
+    if isinstance(resolution, Unread):
+        return EngineFacts(resolution=resolution, environment_proved=False, environment_dir=resolution)
+    proof = read_environment(host, resolution)
+    return EngineFacts(resolution=resolution, environment_proved=proof is not None, environment_dir=environment_path(host, resolution))
+
+
+def _read_key(release: Release) -> str | None:
+    path = release.endpoint.api_key_file
+    return path.read_text().strip() if path else None
+
+
+def _known_model(facts: ModelFacts | Unread) -> ModelFacts:
+    return ModelFacts(manifest=facts, config=facts, on_disk=facts, summary=facts) if isinstance(facts, Unread) else facts
+
+
+def _known_engine(facts: EngineFacts | Unread) -> EngineFacts:
+    return EngineFacts(resolution=facts, environment_proved=False, environment_dir=facts) if isinstance(facts, Unread) else facts

@@ -1,0 +1,64 @@
+"""The view: what a release is started on, laid out and patched, and the release frozen. The fetched directory is never edited."""
+
+import time
+from pathlib import Path
+
+from modelpivot.errors import PreconditionError
+from modelpivot.files import safe_join
+from modelpivot.models.manifest import Manifest
+from modelpivot.models.plan import Plan
+from modelpivot.models.recipe import Patch
+from modelpivot.models.release import Release
+from modelpivot.operations.config_file import apply_patch
+from modelpivot.stages.context import Context
+from modelpivot.stages.told import told
+from modelpivot.state.releases import read_release, write_release
+from modelpivot.weights.view import make_view
+
+
+def freeze(context: Context, plan: Plan) -> Release:
+    """The candidate with its view on disk; nothing to do when both stand alike. PreconditionError when a patch finds another value than it expects."""
+    if plan.candidate is None or plan.manifest is None:
+        raise PreconditionError("the plan knows no release to freeze", hint="mend what blocks the plan, then run it again")
+    candidate, manifest = plan.candidate, plan.manifest
+    with told(context.journal, "patch config", f"view of {candidate.id}") as (tell, ending):
+        patched = patched_files(candidate, manifest)
+        is_new = make_view(candidate.view_dir, candidate.weights_dir, manifest, patched)
+        for patch in candidate.patches:
+            if patch.file in patched:
+                tell("log", f"{patch.file}: {patch.pointer} {'removed' if patch.remove else 'set'}: {patch.why}")
+        release = _write(context, candidate)
+        message = f"{candidate.view_dir}: {len(manifest.files)} files, {len(patched)} patched"
+        ending.finish(message) if is_new else ending.nothing_to_do(message)
+    return release
+
+
+def patched_files(candidate: Release, manifest: Manifest) -> dict[str, str]:
+    """The new text of every file that a patch changes, by name; made of the fetched files, which stay as they are."""
+    names = {file.path for file in manifest.files}
+    texts: dict[str, str] = {}
+    for patch in candidate.patches:
+        if patch.file in names:
+            text = texts[patch.file] if patch.file in texts else _read(candidate.weights_dir, patch)
+            texts[patch.file] = apply_patch(text, patch)
+        elif not patch.if_present:
+            raise PreconditionError(f"{patch.file}: no such file in {manifest.repo}", hint="mend the patch in the recipe")
+    return texts
+
+
+def _read(weights_dir: Path, patch: Patch) -> str:
+    try:
+        return safe_join(weights_dir, patch.file).read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PreconditionError(f"{weights_dir / patch.file}: {error}", hint="fetch the weights again") from error
+
+
+def _write(context: Context, candidate: Release) -> Release:
+    """Freeze; a release that stands alike keeps the time it was frozen at."""
+    path = context.state.release(candidate.id).release
+    before = read_release(context.state, candidate.id) if path.exists() else None
+    if before is not None and before.model_copy(update={"created_at": candidate.created_at}) == candidate:
+        return before
+    release = candidate.model_copy(update={"created_at": before.created_at if before else time.time()})
+    write_release(context.state, release)
+    return release
