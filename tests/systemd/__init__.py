@@ -1,0 +1,1 @@
+"""What is proved on a real systemd, in a sandbox."""
