@@ -27,6 +27,8 @@ class Lost(Frozen):
     lost_requests: int = 0
     downtime_s: float = 0.0
     """From the last good answer before to the first good one after; 0: nothing lost."""
+    last_good_at: float | None = None
+    """Seconds since the epoch; None: nobody ever answered this client."""
 
 
 class StepTime(Frozen):

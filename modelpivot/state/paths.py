@@ -119,6 +119,11 @@ class StatePaths:
         return self.root / "attached.json"
 
     @property
+    def switch_guard(self) -> Path:
+        """Held (flock) by the one living switch process."""
+        return self.root / "switch.guard"
+
+    @property
     def lock(self) -> Path:
         """Who may change this host."""
         return self.root / "lock.json"

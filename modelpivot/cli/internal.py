@@ -1,0 +1,50 @@
+"""Commands that the product starts itself: the switch process, and the recovery at boot. Light to import, so that a switch starts fast."""
+
+from typing import Annotated
+
+import typer
+
+from modelpivot.models.cutover import Cutover
+from modelpivot.models.result import ExitCode
+
+internal = typer.Typer(help="Started by modelpivot itself.", add_completion=False)
+
+CODES = {
+    "promoted": ExitCode.DONE,
+    "returned": ExitCode.SWITCHED_BACK,
+    "nothing_serves": ExitCode.NOTHING_SERVES,
+    "not_started": ExitCode.BLOCKED,
+}
+
+
+@internal.command("switch", hidden=True)
+def switch(
+    cutover_id: Annotated[str, typer.Argument(help="Id of the open switch.")],
+    is_back: Annotated[bool, typer.Option("--back", help="Undo what an earlier process began.")] = False,
+) -> None:
+    """Carry the open switch out."""
+    from modelpivot.settings import read_host_config
+    from modelpivot.stages.carry_out import carry_out
+    from modelpivot.state.paths import StatePaths
+
+    host = read_host_config()
+    raise typer.Exit(code_of(carry_out(host, StatePaths(host.state_dir), cutover_id, is_back=is_back)))
+
+
+@internal.command("recover", hidden=True)
+def recover_command() -> None:
+    """Finish, backwards, what a dead switch process left open."""
+    from modelpivot.settings import read_host_config
+    from modelpivot.stages.context import open_context
+    from modelpivot.stages.recover import recover
+
+    raise typer.Exit(code_of(recover(open_context(read_host_config(), name="recover"))))
+
+
+def code_of(cutover: Cutover | None) -> ExitCode:
+    """The exit code that tells how a switch ended; None: there was nothing to do."""
+    return ExitCode.DONE if cutover is None or cutover.outcome is None else CODES[cutover.outcome]
+
+
+if __name__ == "__main__":
+    internal()

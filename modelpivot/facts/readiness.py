@@ -1,0 +1,89 @@
+"""How far an engine is: a ladder from its process to a generated answer, and what its log says. Reads only."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from modelpivot.facts.endpoint import ask, read_generates
+from modelpivot.facts.services import read_listeners
+from modelpivot.models.cutover import ProcessId
+from modelpivot.models.facts import Listener
+from modelpivot.models.frozen import Unread
+from modelpivot.models.readiness import Readiness
+from modelpivot.models.release import Endpoint, Release
+
+HEALTH_S = 5.0
+GENERATION_S = 30.0
+"""Seconds for one short generation; the first one after a start compiles kernels. Not after that: the rung is asked again."""
+PAUSE_S = 0.15
+
+
+def read_ready(release: Release, key: str | None, processes: Callable[[], list[ProcessId]]) -> Readiness:
+    """The whole ladder once: port, owner of the port, /health, /v1/models, one generation. May take as long as the engine takes to answer."""
+    endpoint = release.endpoint
+    health = ask(endpoint, "/health", timeout_s=HEALTH_S)
+    if health.is_refused:
+        return Readiness(missing="port", found=f"nobody listens on port {endpoint.port}")
+    if owner := _read_wrong_owner(endpoint.port, processes()):
+        return Readiness(missing="port", found=owner)
+    if health.status != 200:
+        return Readiness(missing="health", found=str(health))
+    if listed := _read_not_listed(endpoint, key):
+        return Readiness(missing="models", found=listed)
+    problem = read_generates(endpoint, key=key, timeout_s=GENERATION_S)
+    return Readiness(missing="generation" if problem else None, found=problem)
+
+
+def _read_wrong_owner(port: int, own: list[ProcessId]) -> str:
+    """Empty when only the unit's own processes listen on the port; otherwise who does."""
+    listeners = read_listeners()
+    if isinstance(listeners, Unread):
+        return f"who listens on port {port} is {listeners}"
+    pids = {process.pid for process in own}
+    strangers = [listener for listener in listeners if listener.port == port and listener.pid not in pids]
+    return f"port {port} is held by {name_listener(strangers[0])}" if strangers else ""
+
+
+def name_listener(listener: Listener) -> str:
+    """A listener for a person: number and command line, as far as this user may see them."""
+    if listener.pid is None:
+        return "a process of another user"
+    return f"process {listener.pid} ({listener.command or 'unknown command'})"
+
+
+def _read_not_listed(endpoint: Endpoint, key: str | None) -> str:
+    reply = ask(endpoint, "/v1/models", key=key, timeout_s=HEALTH_S)
+    if reply.status == 401:
+        return (
+            f"the engine refuses the API key of {endpoint.api_key_file}" if key else "the engine asks for an API key, the release has none"
+        )
+    names = [entry.get("id") for entry in _entries(reply.body) if isinstance(entry, dict)]
+    return "" if endpoint.served_name in names else f"expected {endpoint.served_name} in /v1/models, found {names or reply}"
+
+
+def _entries(body: object) -> list[object]:
+    data = body.get("data") if isinstance(body, dict) else None
+    return data if isinstance(data, list) else []
+
+
+class Ladder:
+    """Climbs the ladder over and over on a thread of its own, so that a request that hangs hides nothing from who looks at `last`."""
+
+    def __init__(self, climb: Callable[[], Readiness], *, pause_s: float = PAUSE_S) -> None:
+        self.last = Readiness(missing="port", found="not looked at yet")
+        self.last_ready_at: float | None = None
+        """time.monotonic() of the last time every rung held."""
+        self._climb, self._pause_s, self._is_closed = climb, pause_s, threading.Event()
+        threading.Thread(target=self._run, daemon=True, name="ladder").start()
+
+    def _run(self) -> None:
+        while not self._is_closed.is_set():
+            last = self._climb()
+            if last.is_ready:
+                self.last_ready_at = time.monotonic()
+            self.last = last
+            self._is_closed.wait(self._pause_s)
+
+    def close(self) -> None:
+        """Climb no more; a request under way ends by its own timeout."""
+        self._is_closed.set()

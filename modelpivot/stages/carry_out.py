@@ -1,0 +1,194 @@
+"""What the switch process does: one release stopped, another started and proved, kept when somebody confirms it, taken back otherwise.
+
+Needs the state folder and the releases, and nothing else: no Prefect, no network beside loopback, no recipe.
+"""
+
+import contextlib
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+from modelpivot.benchmark.client import Client
+from modelpivot.errors import HostHeld, PivotError, SwitchFailed
+from modelpivot.host import own_process_id
+from modelpivot.models.cutover import Cutover, Outcome
+from modelpivot.models.event import Kind
+from modelpivot.models.host import HostConfig
+from modelpivot.models.release import Release
+from modelpivot.stages.confirm import settle, wait_for_decision
+from modelpivot.stages.drain import drain, undrain
+from modelpivot.stages.hand import AskedToReturn, Hand
+from modelpivot.stages.probe import probe
+from modelpivot.stages.serve import serve, wait_until_ready
+from modelpivot.stages.stop import name_blockers, prove_free, stop
+from modelpivot.state.cutovers import close_cutover, read_cutover
+from modelpivot.state.lock import release_lock, take_over_lock
+from modelpivot.state.paths import StatePaths
+from modelpivot.state.releases import read_book, read_release, record_current, record_proved
+from modelpivot.supervisors.choose import choose_supervisor
+
+TRIES_BACK = 2
+
+
+def carry_out(host: HostConfig, state: StatePaths, cutover_id: str, *, is_back: bool = False) -> Cutover | None:
+    """Carry the open switch out, or with `is_back` undo what an earlier process began of it. The closed switch; None: it is not ours to do."""
+    with _sole_switch(state) as is_sole:
+        cutover = read_cutover(state) if is_sole else None
+        if cutover is None or cutover.id != cutover_id or (cutover.switch is not None and not is_back):
+            return None
+        try:
+            take_over_lock(state, token=cutover.lock_token, run_id=cutover.run_id, what=f"switch to {cutover.to_release}")
+        except HostHeld as error:
+            return _refuse(state, cutover, error)
+        try:
+            return _carry_out_alone(host, state, cutover, is_back=is_back)
+        finally:
+            release_lock(state)
+
+
+@contextlib.contextmanager
+def _sole_switch(state: StatePaths) -> Iterator[bool]:
+    """True for the one switch process of this host; the kernel lets go of it when the process dies."""
+    handle = os.open(state.switch_guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(handle)
+
+
+def _refuse(state: StatePaths, cutover: Cutover, error: HostHeld) -> Cutover | None:
+    """Somebody else holds the host: an intent that touched nothing is closed, one that did waits for them."""
+    if cutover.phase != "intended":
+        return None
+    closed = cutover.model_copy(update={"phase": "closed", "phase_since": time.time(), "outcome": "not_started", "reason": error.message})
+    close_cutover(state, closed)
+    return closed
+
+
+def _carry_out_alone(host: HostConfig, state: StatePaths, cutover: Cutover, *, is_back: bool) -> Cutover:
+    frm = read_release(state, cutover.from_release) if cutover.from_release else None
+    to = read_release(state, cutover.to_release)
+    endpoints = [release.endpoint for release in (frm, to) if release is not None]
+    is_down = is_back and cutover.phase not in ("intended", "draining", "unconfirmed")
+    client = Client(endpoints, earlier=cutover.lost, is_down=is_down)
+    hand = Hand(state, cutover, choose_supervisor(host, state), client)
+    for sign in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(sign, lambda *_: hand.is_signalled.set())
+    hand.rewrite(switch=own_process_id())
+    began = time.monotonic()
+    hand.tell("switch", "started", f"from {cutover.from_release or 'nothing'} to {to.id}" + (", backwards" if is_back else ""))
+    client.start()
+    outcome, reason = _undo(hand, frm, to) if is_back else _switch(hand, frm, to)
+    return _close(hand, outcome, reason, time.monotonic() - began)
+
+
+def _switch(hand: Hand, frm: Release | None, to: Release) -> tuple[Outcome, str]:
+    """Forward, and back when anything at all goes wrong."""
+    if blockers := name_blockers(hand.supervisor, frm, to):
+        return "not_started", "; ".join(blockers)
+    try:
+        return "promoted", _go_forward(hand, frm, to)
+    except AskedToReturn as error:
+        return _go_back(hand, frm, to, SwitchFailed(error.message))
+    except PivotError as error:
+        return _go_back(hand, frm, to, error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the old release must come back
+        return _go_back(hand, frm, to, SwitchFailed(f"internal error: {type(error).__name__}: {error}"))
+
+
+def _go_forward(hand: Hand, frm: Release | None, to: Release) -> str:
+    """The way of a switch, one step after another; what stays to be said about it."""
+    hand.enter("draining")
+    if frm is not None:
+        drain(hand, frm)
+        hand.enter("stopping")
+        stop(hand, frm)
+    hand.enter("freeing")
+    hand.supervisor.stop(to, timeout_s=to.deadlines.stop_s)
+    prove_free(hand, frm, to)
+    _bring_up(hand, to)
+    record_proved(hand.state, to.id)
+    settle(hand)
+    wait_for_decision(hand, to)
+    record_current(hand.state, to.id)
+    return ""
+
+
+def _bring_up(hand: Hand, release: Release) -> None:
+    hand.enter("starting")
+    serve(hand, release)
+    hand.enter("readying")
+    wait_until_ready(hand, release)
+    hand.enter("probing")
+    probe(hand, release)
+    undrain(hand, release)
+
+
+def _undo(hand: Hand, frm: Release | None, to: Release) -> tuple[Outcome, str]:
+    """What a dead switch process began is taken back; a promotion that was already written stands."""
+    if hand.cutover.phase == "intended":
+        return "not_started", "the switch process died before it touched anything"
+    if frm != to and read_book(hand.state).current == to.id and hand.supervisor.status(to).state == "running":
+        return "promoted", "the switch process died after it had promoted"
+    return _go_back(hand, frm, to, SwitchFailed(hand.cutover.reason or f"the switch process died in phase {hand.cutover.phase}"))
+
+
+def _go_back(hand: Hand, frm: Release | None, to: Release, why: PivotError) -> tuple[Outcome, str]:
+    """The same steps with the releases exchanged, twice if need be. Whatever happens, what it ends in is said."""
+    cause = list(getattr(why, "cause", ())) or list(getattr(why, "last_lines", ()))
+    hand.client.resume()
+    hand.rewrite(phase="returning", phase_since=time.time(), reason=why.message, cause=cause or hand.cutover.cause)
+    hand.tell("switch", "warning", f"going back: {why.message}")
+    problems: list[str] = []
+    for attempt in range(TRIES_BACK):
+        try:
+            stop(hand, to, name="stop new")
+            if frm is None:
+                return "nothing_serves", f"{why.message}; nothing served before either, {to.id} was stopped"
+            _bring_back(hand, frm, to, is_clean=attempt > 0)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is tried once more and then said
+            problems.append(str(getattr(error, "message", error)))
+            hand.tell("switch", "warning", f"the way back, attempt {attempt + 1} of {TRIES_BACK}: {problems[-1]}")
+        else:
+            settle(hand)
+            return "returned", why.message
+    return "nothing_serves", _describe_wreck(hand, frm, to, why, problems)
+
+
+def _bring_back(hand: Hand, frm: Release, to: Release, *, is_clean: bool) -> None:
+    if is_clean:
+        stop(hand, frm)
+    prove_free(hand, to, frm)
+    _bring_up(hand, frm)
+
+
+def _describe_wreck(hand: Hand, frm: Release | None, to: Release, why: PivotError, problems: list[str]) -> str:
+    """What stands on the host and what to do, in one sentence a fact."""
+    states = [
+        f"{release.id} is {hand.supervisor.status(release).state}, log {hand.supervisor.log_path(release)}"
+        for release in (frm, to)
+        if release
+    ]
+    return (
+        f"{why.message}; the way back failed: {'; then '.join(problems)}. On this host: {'; '.join(states)}. "
+        "Mend what the log says, then `modelpivot recover` starts the current release again"
+    )
+
+
+def _close(hand: Hand, outcome: Outcome, reason: str, seconds: float) -> Cutover:
+    """Tell how it ended, and move the switch to its run."""
+    lost = hand.client.stop()
+    closed = hand.cutover.model_copy(
+        update={"phase": "closed", "phase_since": time.time(), "outcome": outcome, "reason": reason, "lost": lost}
+    )
+    kind: Kind = "finished" if outcome == "promoted" else "failed"
+    counted = {"lost_requests": lost.lost_requests, "downtime_s": round(lost.downtime_s, 3)}
+    hand.tell("switch", kind, f"{outcome}{': ' + reason if reason else ''}", seconds=round(seconds, 3), **counted)
+    close_cutover(hand.state, closed)
+    return closed

@@ -1,0 +1,88 @@
+"""An unconfirmed release: it serves, and somebody must say that it stays. Called by the switch."""
+
+import contextlib
+import time
+from typing import Literal
+
+from modelpivot.errors import SwitchFailed
+from modelpivot.facts.readiness import Ladder, read_ready
+from modelpivot.facts.start_log import read_start_log
+from modelpivot.models.frozen import Frozen
+from modelpivot.models.release import Release
+from modelpivot.stages.hand import AskedToReturn, Hand
+from modelpivot.state.cutovers import read_decision
+from modelpivot.supervisors.process import read_api_key
+from modelpivot.waiting import WaitedTooLong, wait_for
+
+LOOK_EVERY_S = 5.0
+SETTLE_S = 5.0
+"""Seconds for the client to see the new release answer; the switch does not depend on it."""
+
+
+class Unconfirmed(Frozen):
+    """One look while nobody has decided."""
+
+    is_alive: bool
+    silent_s: float
+    """Seconds since it last generated."""
+    is_promoted: bool
+
+    def __str__(self) -> str:
+        return "no decision"
+
+
+def wait_for_decision(hand: Hand, release: Release) -> None:
+    """Returns when the release shall stay: promoted, or kept at the deadline.
+
+    AskedToReturn when it shall not, or nobody said; SwitchFailed when the engine dies or answers nothing for `probe_s`.
+    """
+    if hand.cutover.confirm == "automatic":
+        return
+    confirm_s = hand.cutover.deadlines.confirm_s
+    hand.check()
+    hand.rewrite(phase="unconfirmed", phase_since=time.time(), confirm_by=time.time() + confirm_s)
+    hand.tell("switch", "log", f"{release.id} serves, unconfirmed for {confirm_s:g} s", confirm_by=hand.cutover.confirm_by)
+    hand.client.pause()
+    key = read_api_key(release)
+    ladder = Ladder(lambda: read_ready(release, key, lambda: hand.supervisor.processes(release)), pause_s=LOOK_EVERY_S)
+    try:
+        _watch(hand, release, ladder, confirm_s)
+    finally:
+        ladder.close()
+        hand.client.resume()
+
+
+def _watch(hand: Hand, release: Release, ladder: Ladder, confirm_s: float) -> None:
+    began = time.monotonic()
+
+    def read() -> Unconfirmed:
+        decision = read_decision(hand.state, hand.cutover.id)
+        is_alive = hand.supervisor.status(release).state == "running"
+        silent_s = time.monotonic() - (ladder.last_ready_at or began)
+        return Unconfirmed(is_alive=is_alive, silent_s=silent_s, is_promoted=decision is not None and decision.decision == "promote")
+
+    def judge(fact: Unconfirmed, waited_s: float) -> Literal["stays", "nobody"] | None:
+        if not fact.is_alive:
+            cause = read_start_log(hand.supervisor.log_path(release)).cause
+            raise SwitchFailed("the engine ended while it was unconfirmed", step="confirm", cause=cause)
+        if fact.silent_s > release.deadlines.probe_s:
+            raise SwitchFailed(f"the engine generated nothing for {fact.silent_s:.0f} s while it was unconfirmed", step="confirm")
+        if fact.is_promoted:
+            return "stays"
+        return "nobody" if waited_s >= confirm_s else None
+
+    answer = hand.wait(read, judge, step="confirm", what="a decision", deadline_s=confirm_s + 1)
+    if answer == "nobody" and hand.cutover.unconfirmed == "return":
+        raise AskedToReturn(f"nobody confirmed {release.id} within {confirm_s:g} s")
+
+
+def settle(hand: Hand) -> None:
+    """Wait a little until the client has seen the release answer, so that the downtime has its end."""
+    with contextlib.suppress(WaitedTooLong):
+        wait_for(
+            lambda: hand.client.is_down,
+            lambda is_down, _: not is_down or None,
+            what="the client's next answer",
+            deadline_s=SETTLE_S,
+            interval_s=0.02,
+        )

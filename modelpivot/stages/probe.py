@@ -1,0 +1,113 @@
+"""Ask a release that just became ready its recipe's questions, and hold its log-probabilities against its own record. Called by the switch.
+
+<state>/releases/<id>/probe.json    the record: log-probabilities of its first proof
+"""
+
+from pathlib import Path
+
+from modelpivot.errors import SwitchFailed
+from modelpivot.facts.endpoint import Completion, Reply, complete
+from modelpivot.facts.start_log import read_start_log
+from modelpivot.files import read_model, write_model
+from modelpivot.models.frozen import Frozen
+from modelpivot.models.recipe import Probe
+from modelpivot.models.release import Release
+from modelpivot.plans.probe import judge_answer, judge_logprobs, judge_repeat
+from modelpivot.stages.hand import Aside, Hand
+from modelpivot.supervisors.process import read_api_key
+
+
+class Recorded(Frozen):
+    """Log-probabilities of one prompt's answer."""
+
+    prompt: str
+    max_tokens: int
+    tokens: list[str]
+    logprobs: list[float]
+
+
+class ProbeRecord(Frozen):
+    """What a release answered when it was first proved."""
+
+    answers: list[Recorded]
+
+
+def probe(hand: Hand, release: Release) -> None:
+    """Ask every probe, `probe_s` seconds for all; SwitchFailed names the first that says no. The first proof leaves the record."""
+    with hand.step("probe", release):
+        asked = Aside(lambda: ask_probes(release, hand.state.release(release.id).probe_record))
+
+        def judge(fact: tuple[bool, str | None], waited_s: float) -> str | None:
+            is_alive, answer = fact
+            if not is_alive and answer is None:
+                raise _died(hand, release)
+            return answer
+
+        answer = hand.wait(
+            lambda: (hand.supervisor.status(release).state == "running", asked.read()),
+            judge,
+            step="probe",
+            what=f"answers of {release.id}",
+            deadline_s=release.deadlines.probe_s,
+        )
+        if answer != PASSED:
+            raise SwitchFailed(
+                answer, step="probe", hint="the model answers, and not as it should: look at the patches and the KV cache type"
+            )
+
+
+def _died(hand: Hand, release: Release) -> SwitchFailed:
+    cause = read_start_log(hand.supervisor.log_path(release)).cause
+    return SwitchFailed("the engine ended while it was probed", step="probe", cause=cause)
+
+
+PASSED = "passed"
+
+
+def ask_probes(release: Release, record_path: Path) -> str:
+    """PASSED, or a sentence on the first probe that says no."""
+    key, record = read_api_key(release), read_model(record_path, ProbeRecord)
+    made: list[Recorded] = []
+    for question in release.probes:
+        problem = _ask(release, question, key, record, made)
+        if problem:
+            return problem
+    if record is None and made:
+        write_model(record_path, ProbeRecord(answers=made))
+    return PASSED
+
+
+def _ask(release: Release, question: Probe, key: str | None, record: ProbeRecord | None, made: list[Recorded]) -> str:
+    """Empty when the probe passed."""
+    answer = _complete(release, question, key)
+    if isinstance(answer, Reply):
+        return f"probe {question.kind}: expected an answer to {question.prompt!r}, found {answer}"
+    if question.kind == "answer":
+        return judge_answer(question, answer.text, answer.tokens, answer.completion_tokens)
+    if question.kind == "repeat":
+        again = _complete(release, question, key)
+        return str(again) if isinstance(again, Reply) else judge_repeat(question, answer.text, again.text)
+    problem = judge_logprobs(question, answer.tokens, answer.logprobs, _find(record, question))
+    if not problem:
+        logprobs = [value for value in answer.logprobs if value is not None]
+        made.append(Recorded(prompt=question.prompt, max_tokens=question.max_tokens, tokens=list(answer.tokens), logprobs=logprobs))
+    return problem
+
+
+def _complete(release: Release, question: Probe, key: str | None) -> Completion | Reply:
+    timeout_s = release.deadlines.probe_s
+    return complete(
+        release.endpoint,
+        question.prompt,
+        max_tokens=question.max_tokens,
+        key=key,
+        timeout_s=timeout_s,
+        has_logprobs=question.kind != "repeat",
+    )
+
+
+def _find(record: ProbeRecord | None, question: Probe) -> tuple[list[str], list[float]] | None:
+    for known in record.answers if record else ():
+        if known.prompt == question.prompt and known.max_tokens == question.max_tokens:
+            return known.tokens, known.logprobs
+    return None

@@ -1,0 +1,16 @@
+"""Keep the release that serves unconfirmed."""
+
+from modelpivot.errors import PreconditionError
+from modelpivot.models.cutover import Cutover
+from modelpivot.stages.context import Context
+from modelpivot.stages.switch import follow_switch, is_closed
+from modelpivot.state.cutovers import ask_decision, read_cutover
+
+
+def promote(context: Context, *, reason: str = "promoted") -> Cutover:
+    """The closed switch: `outcome` says whether it was promoted. PreconditionError when no switch is open."""
+    cutover = read_cutover(context.state)
+    if cutover is None:
+        raise PreconditionError("no switch is open on this host, there is nothing to promote", hint="modelpivot status tells what serves")
+    ask_decision(context.state, "promote", reason=reason)
+    return follow_switch(context, cutover, until=is_closed)

@@ -1,0 +1,34 @@
+"""Back to the release before: an open switch is asked to return, otherwise the releases are exchanged once more."""
+
+from modelpivot.errors import PreconditionError
+from modelpivot.models.cutover import Cutover
+from modelpivot.models.release import Release
+from modelpivot.stages.context import Context
+from modelpivot.stages.switch import follow_switch, is_closed, start_switch
+from modelpivot.state.cutovers import ask_decision, read_cutover
+from modelpivot.state.paths import StatePaths
+from modelpivot.state.releases import read_book, read_release
+
+
+def rollback(context: Context, *, reason: str = "asked for") -> Cutover:
+    """The closed switch. An open one comes back `returned`; otherwise the release before is `promoted`. PreconditionError without one."""
+    if cutover := read_cutover(context.state):
+        ask_decision(context.state, "return", reason=reason)
+        return follow_switch(context, cutover, until=is_closed)
+    current, previous = read_pair(context.state)
+    cutover = start_switch(context, to=previous, frm=current, confirm="automatic")
+    return follow_switch(context, cutover, until=is_closed)
+
+
+def read_pair(state: StatePaths) -> tuple[Release | None, Release]:
+    """The current release and the one before. PreconditionError when there is none, or its parts are gone."""
+    book = read_book(state)
+    if book.previous is None:
+        raise PreconditionError("there is no release before the current one to go back to", hint="modelpivot history lists the releases")
+    previous = read_release(state, book.previous)
+    missing = [str(path) for path in (previous.environment_dir, previous.view_dir) if not path.exists()]
+    if missing:
+        raise PreconditionError(
+            f"{previous.id} is no longer whole: {', '.join(missing)} is gone", hint="run its recipe again: modelpivot run brings it back"
+        )
+    return (read_release(state, book.current) if book.current else None), previous

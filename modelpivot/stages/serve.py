@@ -1,0 +1,93 @@
+"""Start a release and wait until it generates. Called by the switch."""
+
+import time
+
+from modelpivot.errors import SwitchFailed
+from modelpivot.facts.readiness import Ladder, read_ready
+from modelpivot.facts.start_log import read_last_lines, read_start_log
+from modelpivot.models.readiness import Readiness, StartFact, StartPhase
+from modelpivot.models.release import Release
+from modelpivot.plans.wait import judge_start
+from modelpivot.stages.hand import Hand
+from modelpivot.supervisors.lineage import read_memory_bytes
+from modelpivot.supervisors.process import read_api_key
+
+GROWTH_BYTES = 16_000_000
+"""Memory that counts as progress."""
+MEMORY_EVERY_S = 1.0
+
+
+def serve(hand: Hand, release: Release) -> None:
+    """Start the unit; nothing to do when it runs. CommandFailed when its binary does not start."""
+    with hand.step("serve", release):
+        hand.supervisor.start(release)
+
+
+def wait_until_ready(hand: Hand, release: Release) -> None:
+    """Wait for the first generation: `ready_s` without progress, `ready_max_s` in all. SwitchFailed keeps the engine's own words."""
+    with hand.step("ready", release):
+        watch = StartWatch(hand, release)
+        try:
+            hand.wait(
+                watch.read,
+                lambda fact, _: judge_start(fact, ready_s=release.deadlines.ready_s),
+                step="ready",
+                what=f"{release.id} to generate",
+                deadline_s=release.deadlines.ready_max_s,
+            )
+        except SwitchFailed as error:
+            raise watch.with_cause(error) from error
+        finally:
+            watch.close()
+
+
+class StartWatch:
+    """Looks at an engine that starts; remembers what it saw last, to tell progress from silence."""
+
+    def __init__(self, hand: Hand, release: Release) -> None:
+        self._hand, self._release = hand, release
+        self._log = hand.supervisor.log_path(release)
+        self._phase, self._log_size = StartPhase(), -1
+        self._progress_at, self._memory_at, self._most_bytes = time.monotonic(), 0.0, 0
+        key = read_api_key(release)
+        self._ladder = Ladder(lambda: read_ready(release, key, lambda: hand.supervisor.processes(release)))
+
+    def read(self) -> StartFact:
+        """One look. The log is read after the process, so that a dead engine's last words are in it."""
+        is_alive = self._hand.supervisor.status(self._release).state == "running"
+        if self._has_new_phase() | self._has_more_memory():
+            self._progress_at = time.monotonic()
+        ready = self._ladder.last if is_alive else Readiness(missing="process", found="it ended")
+        return StartFact(is_alive=is_alive, phase=self._phase, ready=ready, quiet_s=time.monotonic() - self._progress_at)
+
+    def _has_new_phase(self) -> bool:
+        size = self._log.stat().st_size if self._log.exists() else 0
+        if size == self._log_size:
+            return False
+        before, self._log_size, self._phase = self._phase, size, read_start_log(self._log)
+        if str(before) != str(self._phase):
+            self._tell()
+        return before != self._phase
+
+    def _tell(self) -> None:
+        counted = {"done": self._phase.done, "total": self._phase.total} if self._phase.total else {}
+        self._hand.tell("ready", "progress", str(self._phase), release=self._release.id, **counted)
+
+    def _has_more_memory(self) -> bool:
+        now = time.monotonic()
+        if now - self._memory_at < MEMORY_EVERY_S:
+            return False
+        self._memory_at = now
+        used = read_memory_bytes(self._hand.supervisor.processes(self._release))
+        has_grown = used > self._most_bytes + GROWTH_BYTES
+        self._most_bytes = max(self._most_bytes, used) if has_grown else self._most_bytes
+        return has_grown
+
+    def with_cause(self, error: SwitchFailed) -> SwitchFailed:
+        """The same error with the engine's words for the cause, or its last ones where it named none."""
+        cause = error.cause or self._phase.cause or read_last_lines(self._log, 5)
+        return SwitchFailed(error.message, step="ready", cause=cause, hint=error.hint)
+
+    def close(self) -> None:
+        """Look no more."""
+        self._ladder.close()

@@ -1,0 +1,68 @@
+"""Stop a release and prove that nothing of it is left: no process, no listener on the port, no GPU memory. Called by the switch."""
+
+from modelpivot.facts.gpus import read_gpus
+from modelpivot.facts.services import read_listeners
+from modelpivot.models.facts import Gpus, Listener
+from modelpivot.models.frozen import Unread
+from modelpivot.models.readiness import FreeFact
+from modelpivot.models.release import Release
+from modelpivot.plans.wait import judge_free, name_obstacles
+from modelpivot.stages.hand import Hand
+from modelpivot.supervisors.protocol import Supervisor
+
+
+def stop(hand: Hand, release: Release, *, name: str = "stop old") -> None:
+    """Stop the unit within `stop_s`; nothing to do when it does not run. CommandFailed names what cannot be ended."""
+    with hand.step(name, release):
+        hand.supervisor.stop(release, timeout_s=release.deadlines.stop_s)
+
+
+def prove_free(hand: Hand, gone: Release | None, coming: Release) -> None:
+    """Wait until what `coming` needs is measured free, `free_s` at most; SwitchFailed names everything that stands in the way."""
+    with hand.step("prove free", coming):
+        hand.wait(
+            lambda: read_free(hand.supervisor, gone, coming),
+            judge_free,
+            step="prove free",
+            what=f"a free place for {coming.id}",
+            deadline_s=coming.deadlines.free_s,
+        )
+
+
+def read_free(supervisor: Supervisor, gone: Release | None, coming: Release) -> FreeFact:
+    """What is left of `gone` and what else holds the place of `coming`. A coming release that runs already holds its own place."""
+    own = {process.pid for process in supervisor.processes(coming)}
+    left = {process.pid for process in supervisor.processes(gone)} - own if gone else set()
+    is_gpu_free_needed = coming.gpus > 0 and not own
+    return FreeFact(
+        port=coming.endpoint.port,
+        leftovers=sorted(left),
+        holders=_read_holders(coming.endpoint.port, own),
+        gpus=read_gpus() if is_gpu_free_needed else Gpus(),
+    )
+
+
+def _read_holders(port: int, own: set[int]) -> list[Listener] | Unread:
+    listeners = read_listeners()
+    if isinstance(listeners, Unread):
+        return listeners
+    return [listener for listener in listeners if listener.port == port and listener.pid not in own]
+
+
+def name_blockers(supervisor: Supervisor, frm: Release | None, to: Release) -> list[str]:
+    """Before anything is stopped: who, beside the release that goes, holds the port or the GPUs that `to` needs. Empty: the way is free."""
+    fact = read_free(supervisor, None, to)
+    old = {process.pid for process in supervisor.processes(frm)} if frm else set()
+    holders, gpus = fact.holders, fact.gpus
+    if not isinstance(holders, Unread):
+        holders = [holder for holder in holders if holder.pid not in old]
+    if not isinstance(gpus, Unread):
+        gpus = _without(gpus, old)
+    return name_obstacles(fact.model_copy(update={"holders": holders, "gpus": gpus}))
+
+
+def _without(gpus: Gpus, pids: set[int]) -> Gpus:
+    """Only the GPUs that somebody else is known to use; what belongs to nobody visible is measured after the stop."""
+    strangers = [process for process in gpus.processes if process.pid not in pids]
+    used = {process.gpu_uuid for process in strangers}
+    return Gpus(gpus=[gpu for gpu in gpus.gpus if gpu.uuid in used], processes=strangers) if pids else gpus

@@ -1,0 +1,168 @@
+"""A host with stand-in engines for the tests of supervisor and switch: a state folder, releases, and what the tests wait for."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from modelpivot.facts.endpoint import read_generates
+from modelpivot.host import is_alive
+from modelpivot.models.cutover import Cutover, ProcessId
+from modelpivot.models.host import HostConfig
+from modelpivot.models.recipe import Deadlines, Hooks, Probe
+from modelpivot.models.release import Endpoint, Release, StartSpec
+from modelpivot.settings import to_environment
+from modelpivot.stages.context import Context, open_context
+from modelpivot.stages.switch import follow_switch, is_closed, start_switch
+from modelpivot.state.cutovers import read_cutover, read_cutover_of_run
+from modelpivot.state.paths import StatePaths
+from modelpivot.state.releases import list_releases, record_current, record_proved, write_release
+from modelpivot.supervisors.lineage import read_rows
+from modelpivot.supervisors.process import ProcessSupervisor, send_signal
+from modelpivot.waiting import wait_for
+
+T = TypeVar("T")
+STANDIN = Path(__file__).with_name("standin.py")
+PROBES = [Probe(kind="answer"), Probe(kind="repeat"), Probe(kind="logprobs")]
+DEADLINES = Deadlines(drain_s=5, stop_s=3, free_s=5, ready_s=8, ready_max_s=20, probe_s=5, confirm_s=30)
+
+
+def free_port() -> int:
+    """A port that nobody listened on a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_until(read: Callable[[], T], *, what: str, deadline_s: float = 20.0, interval_s: float = 0.02) -> T:
+    """The first value that is true."""
+    return wait_for(read, lambda value, _: value or None, what=what, deadline_s=deadline_s, interval_s=interval_s)
+
+
+@dataclass
+class SwitchHost:
+    """One host in a folder, with a port that all its releases share."""
+
+    root: Path
+    port: int = field(default_factory=free_port)
+
+    def __post_init__(self) -> None:
+        self.config = HostConfig(state_dir=self.root / "state", weights_root=self.root / "weights", environments_root=self.root / "env")
+        self.state = StatePaths(self.config.state_dir)
+        self.supervisor = ProcessSupervisor(self.state)
+
+    def release(
+        self,
+        name: str,
+        *,
+        fault: str = "none",
+        args: tuple[str, ...] = (),
+        deadlines: Deadlines = DEADLINES,
+        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+        port: int | None = None,
+        probes: list[Probe] = PROBES,
+    ) -> Release:
+        """A release whose engine is the stand-in, frozen in the state."""
+        port = port or self.port
+        argv = [sys.executable, "-I", "-S", str(STANDIN), "--port", str(port), "--name", name, "--fault", fault, *args]
+        release = Release(
+            id=name,
+            name=name,
+            serving_digest="0" * 64,
+            repo=f"demo/{name}",
+            commit="0" * 40,
+            weights_dir=self.root,
+            view_dir=self.root,
+            environment_dir=self.root,
+            engine="standin",
+            engine_version="0",
+            start=StartSpec(argv=argv, environment={"PYTHONUNBUFFERED": "1"}, working_directory=self.root),
+            endpoint=Endpoint(bind="127.0.0.1", port=port, served_name=name),
+            probes=probes,
+            deadlines=deadlines,
+            hooks=hooks,
+            created_at=time.time(),
+        )
+        write_release(self.state, release)
+        return release
+
+    def serve(self, release: Release) -> Release:
+        """Start a release by hand and make it the current one."""
+        self.supervisor.start(release)
+        wait_until(lambda: answers(release), what=f"{release.id} to answer")
+        record_proved(self.state, release.id)
+        record_current(self.state, release.id)
+        return release
+
+    def context(self, run_id: str | None = None) -> Context:
+        """A run of this test process."""
+        return open_context(self.config, name="test", run_id=run_id)
+
+    def switch(self, frm: Release | None, to: Release, *, confirm: str = "automatic") -> Cutover:
+        """A whole switch, followed to its end."""
+        context = self.context()
+        cutover = start_switch(context, to=to, frm=frm, confirm="automatic" if confirm == "automatic" else "asked")
+        return follow_switch(context, cutover, until=is_closed)
+
+    def start_runner(self, frm: Release | None, to: Release, *words: str) -> "subprocess.Popen[bytes]":
+        """A run in a process of its own, for tests that kill it."""
+        environment = os.environ | to_environment(self.config)
+        argv = [sys.executable, "-m", "tests.runner", to.id, frm.id if frm else "-", *words]
+        return subprocess.Popen(argv, env=environment, cwd=Path(__file__).parents[1], start_new_session=True)
+
+    def wait_for_phase(self, *phases: str) -> Cutover:
+        """The open switch once it is in one of the phases, or beyond: a phase can be too short to be seen."""
+        order = ("intended", "draining", "stopping", "freeing", "starting", "readying", "probing", "unconfirmed", "returning", "closed")
+        least = min(order.index(phase) for phase in phases)
+
+        def read() -> Cutover | None:
+            cutover = read_cutover(self.state)
+            return cutover if cutover and order.index(cutover.phase) >= least else None
+
+        return wait_until(read, what=f"phase {phases}", interval_s=0.001)
+
+    def wait_closed(self, run_id: str, *, deadline_s: float = 40.0) -> Cutover:
+        """The closed switch of a run."""
+
+        def read() -> Cutover | None:
+            cutover = read_cutover_of_run(self.state, run_id)
+            return cutover if cutover and cutover.phase == "closed" else None
+
+        return wait_until(read, what="the switch to close", deadline_s=deadline_s)
+
+    def engines(self) -> list[int]:
+        """Every living process of a stand-in of this host, whoever started it."""
+        return [pid for pid in read_rows() if _is_standin_of(pid, self.port)]
+
+    def clean_up(self) -> None:
+        """End the switch and every engine."""
+        cutover = read_cutover(self.state)
+        if cutover and cutover.switch:
+            send_signal(cutover.switch, signal.SIGKILL)
+        for release in list_releases(self.state):
+            self.supervisor.stop(release, timeout_s=0.01)
+
+
+def _is_standin_of(pid: int, port: int) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return str(STANDIN).encode() in words and str(port).encode() in words
+
+
+def answers(release: Release) -> bool:
+    """Whether the release generates now."""
+    return not read_generates(release.endpoint, key=None, timeout_s=2)
+
+
+def is_gone(process: ProcessId) -> bool:
+    """Whether this very process has ended."""
+    return not is_alive(process)
