@@ -24,7 +24,9 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-RunOutcome = Literal["promoted", "no_change", "planned", "staged", "blocked", "returned", "nothing_serves", "failed", "interrupted", "open"]
+RunOutcome = Literal[
+    "promoted", "no_change", "planned", "checked", "staged", "blocked", "returned", "nothing_serves", "failed", "interrupted", "open"
+]
 
 
 class StageTime(Frozen):

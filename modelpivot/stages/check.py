@@ -13,12 +13,12 @@ from modelpivot.weights.verify import verify_directory
 NAMES_SHOWN = 20
 
 
-def check_shards(context: Context, plan: Plan) -> list[Check]:
-    """Every check that held; GateFailed names the files first and the checks after them. Receipts that still hold are believed."""
+def check_shards(context: Context, plan: Plan, *, is_full: bool = False) -> list[Check]:
+    """Every check that held; GateFailed names the files first and the checks after them. Receipts that still hold are believed, unless `is_full`."""
     if plan.candidate is None or plan.manifest is None:
         raise PreconditionError("the plan knows no weights to check", hint="mend what blocks the plan, then run it again")
     with told(context.journal, "check shards", f"{len(plan.manifest.files)} files of {plan.manifest.repo}") as (tell, ending):
-        verified = verify_directory(plan.candidate.weights_dir, plan.manifest, is_full=False, tell=tell)
+        verified = verify_directory(plan.candidate.weights_dir, plan.manifest, is_full=is_full, tell=tell)
         write_model(context.run.verified, verified)
         result = run_suite(verified.table, expected_files=len(plan.manifest.files))
         write_model(context.run.checks, result)
