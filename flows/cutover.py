@@ -16,6 +16,7 @@ from modelpivot.errors import PreconditionError
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Recipe
+from modelpivot.models.release import Release
 from modelpivot.recipes import read_recipe
 from modelpivot.stages.context import Context
 from modelpivot.stages.plan import require_clear, require_nothing_new
@@ -42,8 +43,8 @@ def cut_over(context: Context, recipe: Recipe, before: Plan) -> Ending:
     """Facts again, plan again, then the switch, the measurement and the promotion. PreconditionError when something new stands in the way."""
     plan = decide(context, recipe)
     require_nothing_new(before, plan)
-    require_staged(plan)
-    return confirm(context, recipe, tasks.serve(context, plan))
+    release = require_staged(context, before, plan)
+    return confirm(context, recipe, tasks.serve(context, release, recipe))
 
 
 def confirm(context: Context, recipe: Recipe, serving: Cutover) -> Ending:
@@ -52,17 +53,24 @@ def confirm(context: Context, recipe: Recipe, serving: Cutover) -> Ending:
     try:
         tasks.gate(context, recipe, tasks.benchmark(context, release, recipe))
     except Exception as error:
-        tasks.go_back(context, f"{type(error).__name__}: {error}")
+        tasks.go_back(context, serving, getattr(error, "message", f"{type(error).__name__}: {error}"))
         raise
     tasks.promote(context)
     run_hooks(context, "after", [*recipe.hooks.after, *context.host.hooks.after])
     return Ending("promoted", f"{serving.to_release} serves at {release.endpoint.base_url}")
 
 
-def require_staged(plan: Plan) -> None:
-    """PreconditionError when the candidate is not complete on this host."""
+def require_staged(context: Context, before: Plan, plan: Plan) -> Release:
+    """The frozen candidate; PreconditionError when it is another than the one that was staged, or not complete on this host."""
     if missing := [step.what for step in plan.steps if step.name in STAGING]:
-        raise PreconditionError(f"the candidate is not complete: {'; '.join(missing)}", hint="stage it first (modelpivot stage, or run)")
+        raise PreconditionError(f"the candidate is not complete: {'; '.join(missing)}", hint="stage it first (modelpivot run does)")
+    if plan.candidate is None or before.candidate is None or plan.candidate.id != before.candidate.id:
+        found = plan.candidate.id if plan.candidate else "none"
+        raise PreconditionError(
+            f"the candidate changed meanwhile: expected {before.candidate.id if before.candidate else 'one'}, found {found}",
+            hint="run it again: its model moved, pin a revision to keep it",
+        )
+    return read_release(context.state, plan.candidate.id)
 
 
 def _cutover(context: Context, recipe_name: str, agreed: bool) -> Ending:

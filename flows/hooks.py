@@ -8,10 +8,11 @@ from prefect.cache_policies import NO_CACHE
 from prefect_shell import ShellOperation
 
 from modelpivot.errors import CommandFailed
+from modelpivot.host import LAST_LINES
 from modelpivot.stages.context import Context
 
-STRICT = "set -euo pipefail"
-"""ShellOperation joins its lines without it, so that only the last line would count."""
+STRICT = ("set -euo pipefail", "exec 2>&1")
+"""ShellOperation joins its lines without the first, so that only the last line would count, and keeps no error output without the second."""
 
 
 def run_hooks(context: Context, when: Literal["before", "after"], commands: Sequence[str]) -> None:
@@ -25,10 +26,18 @@ def _run_hooks(context: Context, when: str, commands: list[str]) -> None:
     tell = context.journal.stage(f"hooks {when}")
     tell("started", f"{len(commands)} commands")
     environment = {"MODELPIVOT_RUN_ID": context.run.id, "MODELPIVOT_HOST": context.host.name}
-    operation = ShellOperation(commands=[STRICT, *commands], env=environment)
-    try:
-        operation.run()
-    except RuntimeError as error:
-        tell("failed", str(error))
-        raise CommandFailed(f"a hook {when} failed: {error}", argv=tuple(commands), hint="its output is in this run's log") from error
+    with ShellOperation(commands=[*STRICT, *commands], env=environment, log_prefix=None) as operation:
+        process = operation.trigger()
+        try:
+            process.wait_for_completion()
+        except RuntimeError as error:
+            last = tuple(process.fetch_result()[-LAST_LINES:])
+            failed = CommandFailed(
+                f"a hook {when} failed with exit code {process.return_code}: {last[-1] if last else 'no output'}",
+                argv=commands,
+                returncode=process.return_code,
+                last_lines=last,
+            )
+            tell("failed", failed.message)
+            raise failed from error
     tell("finished", "done")

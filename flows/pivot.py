@@ -12,7 +12,7 @@ from flows.carry import Ending, carry_out, held_host
 from flows.cutover import confirm, cut_over
 from flows.forms import HostBlock, HubBlock, RecipeName, name_run
 from flows.stage import decide, stage_candidate
-from flows.taking_up import recover_dead_switch, take_up
+from flows.taking_up import finish_dead_switch, take_up
 from modelpivot.recipes import read_recipe
 from modelpivot.stages.context import Context
 from modelpivot.stages.plan import require_clear, say_plan
@@ -34,14 +34,14 @@ def pivot(recipe: RecipeName, dry_run: bool = True, agreed: bool = False, host: 
 
 def _pivot(context: Context, recipe_name: str, dry_run: bool, agreed: bool) -> Ending:
     recipe = read_recipe(recipe_name)
-    if not dry_run and take_up(context, recipe):
-        return confirm(context, recipe, tasks.follow_serving(context))
     if dry_run:
         plan = decide(context, recipe)
         require_clear(plan, is_agreed=agreed)
         return Ending("no_change" if plan.is_no_change else "planned", f"{say_plan(plan)}; nothing was changed")
+    if taken_up := take_up(context, recipe):
+        return confirm(context, recipe, tasks.serve_on(context, taken_up))
     with held_host(context):
-        recover_dead_switch(context)
+        finish_dead_switch(context)
         plan = decide(context, recipe)
         require_clear(plan, is_agreed=agreed)
         if plan.is_no_change:

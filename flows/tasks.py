@@ -8,22 +8,17 @@ from typing import Any
 
 from modelpivot.stages.benchmark import measure
 from modelpivot.stages.candidate import check_candidate
-from modelpivot.stages.check import check_shards as check_shards_stage
 from modelpivot.stages.gate import gate as gate_stage
-from modelpivot.stages.promote import promote as promote_stage
-from modelpivot.stages.rollback import rollback as rollback_stage
-from modelpivot.stages.switch import follow_switch, start_switch
-from modelpivot.stages.verify import verify as verify_stage
-from modelpivot.stages.view import freeze
 from prefect import State, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
 from prefect.futures import as_completed
 from prefect.tasks import Task
 
+from flows.following import Relay, follow, is_open, require_open, require_promoted
 from flows.markdown import plan_markdown, shards_markdown
 from flows.tell import PrefectListener, show_markdown
-from modelpivot.errors import SwitchFailed, TransientError
+from modelpivot.errors import TransientError
 from modelpivot.files import read_model
 from modelpivot.models.benchmark import Check, Measurement
 from modelpivot.models.cutover import Cutover
@@ -32,11 +27,17 @@ from modelpivot.models.manifest import Verified
 from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
+from modelpivot.stages.check import check_shards as check_shards_stage
 from modelpivot.stages.children import end_children, run_child
 from modelpivot.stages.context import Context
 from modelpivot.stages.plan import make_plan
 from modelpivot.stages.preflight import preflight as preflight_stage
+from modelpivot.stages.promote import promote as promote_stage
+from modelpivot.stages.rollback import rollback as rollback_stage
+from modelpivot.stages.switch import is_closed, is_unconfirmed, start_switch
+from modelpivot.stages.view import freeze
 from modelpivot.state.cutovers import ask_decision
+from modelpivot.state.releases import read_current
 
 
 def is_passing(_task: Task[Any, Any], _run: TaskRun, state: State[Any]) -> bool:
@@ -91,17 +92,11 @@ def patch_config(context: Context, plan: Plan) -> Release:
     return freeze(context, plan)
 
 
-@task(name="verify", **ONCE)
-def verify(context: Context, plan: Plan, full: bool) -> Verified:
-    """The shard table of what lies on disk, hashed where no receipt holds; `full`: all of it."""
-    return verify_stage(context, plan, is_full=full)
-
-
 @task(name="check shards", **ONCE)
-def check_shards(context: Context, plan: Plan) -> list[Check]:
+def check_shards(context: Context, plan: Plan, full: bool = False) -> list[Check]:
     """Verdict and Great Expectations suite over the shard table; GateFailed names every failed check."""
     try:
-        return check_shards_stage(context, plan)
+        return check_shards_stage(context, plan, is_full=full)
     finally:
         show_shards(context, plan.recipe.name)
 
@@ -113,16 +108,17 @@ def check_engine(context: Context, release: Release) -> list[Check]:
 
 
 @task(name="serve", **ONCE)
-def serve(context: Context, plan: Plan) -> Cutover:
+def serve(context: Context, release: Release, recipe: Recipe) -> Cutover:
     """Start the switch and follow it until the candidate answers, unconfirmed. SwitchFailed when it went back, or nothing serves."""
-    start_switch(context, plan)
-    return _reached(follow_switch(context), "unconfirmed")
+    relay = Relay(context, context.run)
+    cutover = start_switch(context, to=release, frm=read_current(context.state), unconfirmed=recipe.unconfirmed)
+    return require_open(follow(context, cutover, relay, is_unconfirmed))
 
 
 @task(name="serve", **ONCE)
-def follow_serving(context: Context) -> Cutover:
+def serve_on(context: Context, cutover: Cutover) -> Cutover:
     """Follow the open switch that this run took up until its candidate answers."""
-    return _reached(follow_switch(context), "unconfirmed")
+    return require_open(follow(context, cutover, Relay(context, context.state.run(cutover.run_id)), is_unconfirmed))
 
 
 @task(name="benchmark", **ONCE)
@@ -139,15 +135,17 @@ def gate(context: Context, recipe: Recipe, measurements: list[Measurement]) -> l
 
 @task(name="promote", **ONCE)
 def promote(context: Context) -> Cutover:
-    """Ask the switch to make the candidate current, and wait for its word."""
-    return promote_stage(context)
+    """Ask the switch to make the candidate current, and wait for its word; SwitchFailed when it went back instead."""
+    return require_promoted(promote_stage(context))
 
 
 @task(name="go back", **ONCE)
-def go_back(context: Context, reason: str) -> Cutover:
-    """Ask the switch to return, and follow it until the old release answers again."""
-    ask_decision(context.state, "return", reason=reason)
-    return follow_switch(context)
+def go_back(context: Context, cutover: Cutover, reason: str) -> Cutover:
+    """Ask this switch to return, and follow it to its end; one that is over already, by itself, is only read."""
+    relay = Relay(context, context.state.run(cutover.run_id))
+    if is_open(context.state, cutover):
+        ask_decision(context.state, "return", reason=reason)
+    return follow(context, cutover, relay, is_closed)
 
 
 @task(name="roll back", **ONCE)
@@ -160,10 +158,3 @@ def show_shards(context: Context, name: str) -> None:
     """The shard table of this run as an artifact."""
     verified = read_model(context.run.verified, Verified)
     show_markdown(f"shards {name}", shards_markdown(verified, []), title=f"Shards of {name}")
-
-
-def _reached(cutover: Cutover, phase: str) -> Cutover:
-    """The switch, if it stands in this phase; SwitchFailed with its own words when it is over."""
-    if cutover.phase == phase and cutover.outcome is None:
-        return cutover
-    raise SwitchFailed(cutover.reason or f"the switch ended {cutover.outcome}", step=cutover.phase, cause=cutover.cause)

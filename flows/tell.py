@@ -98,7 +98,9 @@ def _show_bar(artifact: UUID | None, event: Event, percent: float) -> UUID:
 
 
 def _log(event: Event) -> None:
-    line = " ".join(f"{event.stage}: {event.message or event.kind.replace('_', ' ')}".split())
+    said = event.message or event.kind.replace("_", " ")
+    hint = f" -> {event.data['hint']}" if event.data.get("hint") else ""
+    line = " ".join(f"{said if event.stage == 'run' else f'{event.stage}: {said}'}{hint}".split())
     short = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."
     try:
         logger = get_run_logger()
