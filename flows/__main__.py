@@ -10,15 +10,15 @@ import os
 import sys
 from typing import Any
 
-from prefect import Flow
+from prefect import State
 
 from flows.carry import RUN_ID
 from modelpivot.errors import PivotError
 from modelpivot.models.result import ExitCode
 from modelpivot.settings import read_host_config
-from modelpivot.stages.report import report
+from modelpivot.stages.report import RUN, last_word, report
 from modelpivot.state.paths import StatePaths
-from modelpivot.state.runs import new_run_id
+from modelpivot.state.runs import Journal, new_run_id, read_events
 
 FLOWS = ("check_weights", "cutover", "pivot", "plan", "rollback", "stage")
 
@@ -27,23 +27,38 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one flow to its end; its exit code."""
     parser = argparse.ArgumentParser(prog="python -m flows", description="Run a flow in this process.")
     parser.add_argument("name", choices=FLOWS)
-    parser.add_argument("--json", default="{}", help="parameters of the flow, one JSON object")
+    parser.add_argument("--json", default="{}", type=json.loads, help="parameters of the flow, one JSON object")
     chosen = parser.parse_args(arguments)
     run_id = os.environ.setdefault(RUN_ID, new_run_id(chosen.name.replace("_", "-")))
     try:
-        find_flow(chosen.name)(**json.loads(chosen.json), return_state=True)
-        return report(StatePaths(read_host_config().state_dir), run_id).exit_code
+        state = StatePaths(read_host_config().state_dir)
+        ended = run_flow(chosen.name, chosen.json)
+        note_end(state, run_id, str(ended.message), ExitCode.USAGE)
     except PivotError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
+    except Exception as error:
+        note_end(state, run_id, f"Prefect does not carry the run: {type(error).__name__}: {error}", ExitCode.BLOCKED)
+        raise
+    return report(state, run_id).exit_code
 
 
-def find_flow(name: str) -> Flow[..., Any]:
-    """The flow of `flows/<name>.py`, which is called like its file."""
-    found: Flow[..., Any] = getattr(importlib.import_module(f"flows.{name}"), name)
-    return found
+def note_end(state: StatePaths, run_id: str, message: str, code: ExitCode) -> None:
+    """The last word of a run whose flow never got to say one: refused parameters, an API that is away. Nothing to do when it did."""
+    run = state.run(run_id)
+    events, _ = read_events(run)
+    if last_word(events) is None:
+        run.root.mkdir(parents=True, exist_ok=True)
+        Journal(run, RUN)("failed", message, exit_code=int(code if not events else ExitCode.INTERNAL))
+
+
+def run_flow(name: str, parameters: dict[str, Any]) -> State[Any]:
+    """The end of the flow of `flows/<name>.py`, which is called like its file."""
+    flow: Any = getattr(importlib.import_module(f"flows.{name}"), name)
+    ended: State[Any] = flow(**parameters, return_state=True)
+    return ended
 
 
 if __name__ == "__main__":

@@ -41,6 +41,20 @@ def recover_command() -> None:
     raise typer.Exit(code_of(recover(open_context(read_host_config(), name="recover"))))
 
 
+@internal.command("child", hidden=True)
+def child(
+    stage: Annotated[str, typer.Argument(help="install or fetch.")],
+    run_id: Annotated[str, typer.Option("--run", help="Id of the run whose plan it carries out.")],
+) -> None:
+    """Carry one stage of a run out in a process of its own."""
+    from modelpivot.stages.children import STAGES, child_main
+
+    name = next((known for known in STAGES if known == stage), None)
+    if name is None:
+        raise typer.BadParameter(f"expected one of {', '.join(STAGES)}, found {stage}")
+    raise typer.Exit(child_main(name, run_id))
+
+
 def code_of(cutover: Cutover | None) -> ExitCode:
     """The exit code that tells how a switch ended; None: there was nothing to do."""
     return ExitCode.DONE if cutover is None or cutover.outcome is None else CODES[cutover.outcome]

@@ -108,7 +108,7 @@ _ENDED: set[Path] = set()
 @contextmanager
 def _started(context: Context, name: ChildName) -> Iterator[Child]:
     log = context.run.log(name)
-    child = Child([sys.executable, "-m", "modelpivot", "child", name, "--run", context.run.id], env=_environment(context), log=log)
+    child = Child([sys.executable, "-m", "modelpivot.cli.internal", "child", name, "--run", context.run.id], env=_environment(context), log=log)
     key = (context.run.root, name)
     try:
         _RUNNING[key] = child

@@ -1,0 +1,127 @@
+"""A whole small world for real flows: a Hub with two models, recipes and an engine of its own, one host, real uv and a real Prefect."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun
+
+from modelpivot.flow_child import FlowChild
+from modelpivot.host import is_alive
+from modelpivot.mirror.server import Mirror
+from modelpivot.models.host import HostConfig
+from modelpivot.models.result import RunResult
+from modelpivot.recipes import DEPLOYMENTS
+from modelpivot.settings import to_environment
+from modelpivot.state.cutovers import read_cutover
+from modelpivot.state.paths import StatePaths
+from modelpivot.state.releases import list_releases
+from modelpivot.state.runs import new_run_id
+from modelpivot.supervisors.process import ProcessSupervisor
+from tests.flows.standin_wheel import build_wheel
+from tests.prefect_server import free_port
+from tests.weights.repos import make_repo
+
+PROJECT = Path(__file__).parents[2]
+ENGINES = {
+    "standin": {
+        "distribution": "standin-engine",
+        "module": "standin_engine",
+        "tested": ["1.0"],
+        "requirements": ["standin-engine=={version}"],
+        "device": "cpu",
+        "serve": ["-m", "standin_engine"],
+    }
+}
+DEADLINES = {"drain_s": 5, "stop_s": 5, "free_s": 10, "ready_s": 10, "ready_max_s": 30, "probe_s": 10, "confirm_s": 60}
+
+
+@dataclass
+class World:
+    """One host in a folder, with everything that a pivot reaches for."""
+
+    root: Path
+    hub: Mirror
+    port: int = field(default_factory=free_port)
+
+    def __post_init__(self) -> None:
+        self.host = HostConfig(
+            name="gpu-test",
+            weights_root=self.root / "weights",
+            environments_root=self.root / "engines" / "environments",
+            state_dir=self.root / "state",
+            supervisor="process",
+            hub_endpoint=self.hub.base_url,
+            disk_reserve_bytes=0,
+            port=self.port,
+        )
+        self.state = StatePaths(self.host.state_dir)
+        self.deployments = self.root / "deployments"
+        (self.deployments / "recipes").mkdir(parents=True)
+        (self.deployments / "expectations").symlink_to(DEPLOYMENTS / "expectations")
+        (self.deployments / "engines.yaml").write_text(yaml.safe_dump(ENGINES))
+        build_wheel(self.root / "wheels")
+        for name in ("old", "new"):
+            self.recipe(name)
+
+    def recipe(self, name: str, **changes: Any) -> str:
+        """A recipe `name` for the repository acme/<name>, in the drop-down of this world's forms."""
+        recipe: dict[str, Any] = {
+            "name": name,
+            "model": {"repo": f"acme/{changes.pop('repo', name)}"},
+            "engine": {"name": "standin"},
+            "serve": {"served_name": name, "args": changes.pop("args", {})},
+            "workloads": [],
+            "deadlines": DEADLINES,
+            **changes,
+        }
+        (self.deployments / "recipes" / f"{name}.yaml").write_text(yaml.safe_dump(recipe))
+        return name
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables of every process in this world beside the host's own: packages only from the wheel folder."""
+        return {
+            **to_environment(self.host),
+            "MODELPIVOT_DEPLOYMENTS": str(self.deployments),
+            "UV_FIND_LINKS": str(self.root / "wheels"),
+            "UV_NO_INDEX": "1",
+            "UV_CACHE_DIR": str(self.root / "engines" / "cache"),
+        }
+
+    def start(self, flow: str, **parameters: Any) -> FlowChild:
+        """A flow in a process of its own, as commands start it."""
+        return FlowChild(self.host, flow, parameters, new_run_id(flow), env=self.environment)
+
+    def run(self, flow: str, **parameters: Any) -> RunResult:
+        """A flow to its end."""
+        return self.start(flow, **parameters).follow(lambda _: None)
+
+    def pivot(self, recipe: str, **parameters: Any) -> RunResult:
+        """A whole pivot, followed to its end."""
+        return self.run("pivot", recipe=recipe, dry_run=False, agreed=True, **parameters)
+
+    def clean_up(self) -> None:
+        """End every engine of this host; a switch that is open ends with its engine."""
+        cutover = read_cutover(self.state)
+        if cutover and cutover.switch and is_alive(cutover.switch):
+            os.kill(cutover.switch.pid, 9)
+        supervisor = ProcessSupervisor(self.state)
+        for release in list_releases(self.state):
+            supervisor.stop(release, timeout_s=0.5)
+
+
+def make_world(root: Path, hub_root: Path) -> World:
+    """A world whose Hub serves `hub_root`, started."""
+    for number, name in enumerate(("old", "new"), start=2):
+        make_repo(hub_root, f"acme/{name}", shards=number)
+    return World(root, Mirror(hub_root).start())
+
+
+def flow_run(result: RunResult) -> FlowRun:
+    """The flow run of a result, as the server knows it."""
+    assert result.flow_run_id
+    return get_client(sync_client=True).read_flow_run(result.flow_run_id)

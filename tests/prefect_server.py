@@ -1,0 +1,71 @@
+"""A real Prefect server, one a session: a process on a free port, its home in a temporary folder, reached by flows here and in children."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
+
+from modelpivot.waiting import wait_for
+
+START_S = 120.0
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of the API; PREFECT_API_URL and PREFECT_HOME name it in this process and its children while the session lasts."""
+    home = tmp_path_factory.mktemp("prefect")
+    with running_server(home, free_port()) as url:
+        before = {name: os.environ.get(name) for name in ("PREFECT_API_URL", "PREFECT_HOME")}
+        os.environ.update({"PREFECT_API_URL": url, "PREFECT_HOME": str(home)})
+        try:
+            with temporary_settings({PREFECT_API_URL: url, PREFECT_HOME: home}):
+                yield url
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+@contextlib.contextmanager
+def running_server(home: Path, port: int) -> Iterator[str]:
+    """A server process with its database under `home`, ended with its group."""
+    url = f"http://127.0.0.1:{port}/api"
+    quiet = {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_LOGGING_SERVER_LEVEL": "WARNING", "DO_NOT_TRACK": "1"}
+    environment = {**os.environ, **quiet, "PREFECT_HOME": str(home)}
+    environment.pop("PREFECT_API_URL", None)
+    argv = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    with (home / "server.log").open("wb") as log:
+        server = subprocess.Popen(argv, env=environment, stdout=log, stderr=log, start_new_session=True)
+    try:
+        wait_for(lambda: answers(url), lambda good, _: good or None, what=f"Prefect server at {url}", deadline_s=START_S)
+        yield url
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(10)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+def answers(url: str) -> bool:
+    """Whether the API says it is well."""
+    try:
+        return httpx.get(f"{url}/health", timeout=2).status_code == 200
+    except httpx.HTTPError:
+        return False
