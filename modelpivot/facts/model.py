@@ -27,12 +27,12 @@ def read_model_facts(host: HostConfig, source: Source) -> ModelFacts:
     if isinstance(manifest, Unread) and (kept := read_kept_manifest(host, source)):
         manifest = kept
     if isinstance(manifest, Unread):
-        return ModelFacts(manifest=manifest, hub_problem=hub.problem, config=hub.config, on_disk=manifest, summary=manifest)
+        return ModelFacts(manifest=manifest, hub_problem=hub.hub_problem, config=hub.config, on_disk=manifest, summary=manifest)
     directory = weights_directory(host.weights_root, manifest.repo, manifest.commit)
     config = read_kept_config(WeightsFolder(directory)) if isinstance(hub.config, Unread) else hub.config
     return ModelFacts(
         manifest=manifest,
-        hub_problem=hub.problem,
+        hub_problem=hub.hub_problem,
         config=config,
         on_disk=read_weights_on_disk(directory, manifest),
         summary=config if isinstance(config, Unread) else parse_model_config(config),

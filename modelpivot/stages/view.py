@@ -13,7 +13,7 @@ from modelpivot.operations.config_file import apply_patch
 from modelpivot.stages.context import Context
 from modelpivot.stages.told import told
 from modelpivot.state.releases import read_release, write_release
-from modelpivot.weights.view import make_view
+from modelpivot.weights.view import is_view_right, make_view
 
 
 def freeze(context: Context, plan: Plan) -> Release:
@@ -23,13 +23,14 @@ def freeze(context: Context, plan: Plan) -> Release:
     candidate, manifest = plan.candidate, plan.manifest
     with told(context.journal, "patch config", f"view of {candidate.id}") as (tell, ending):
         patched = patched_files(candidate, manifest)
-        is_new = make_view(candidate.view_dir, candidate.weights_dir, manifest, patched)
+        is_there = is_view_right(candidate.view_dir, candidate.weights_dir, manifest, patched)
+        make_view(candidate.view_dir, candidate.weights_dir, manifest, patched)
         for patch in candidate.patches:
             if patch.file in patched:
                 tell("log", f"{patch.file}: {patch.pointer} {'removed' if patch.remove else 'set'}: {patch.why}")
-        release = _write(context, candidate)
+        release, is_frozen = _write(context, candidate)
         message = f"{candidate.view_dir}: {len(manifest.files)} files, {len(patched)} patched"
-        ending.finish(message) if is_new else ending.nothing_to_do(message)
+        ending.nothing_to_do(message) if is_there and is_frozen else ending.finish(message)
     return release
 
 
@@ -53,12 +54,12 @@ def _read(weights_dir: Path, patch: Patch) -> str:
         raise PreconditionError(f"{weights_dir / patch.file}: {error}", hint="fetch the weights again") from error
 
 
-def _write(context: Context, candidate: Release) -> Release:
-    """Freeze; a release that stands alike keeps the time it was frozen at."""
+def _write(context: Context, candidate: Release) -> tuple[Release, bool]:
+    """The frozen release, and whether it stood there alike; it keeps the time it was first frozen at."""
     path = context.state.release(candidate.id).release
     before = read_release(context.state, candidate.id) if path.exists() else None
     if before is not None and before.model_copy(update={"created_at": candidate.created_at}) == candidate:
-        return before
+        return before, True
     release = candidate.model_copy(update={"created_at": before.created_at if before else time.time()})
     write_release(context.state, release)
-    return release
+    return release, False

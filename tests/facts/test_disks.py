@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -79,12 +80,10 @@ def test_a_link_leads_to_the_file_system_behind_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
-def test_a_folder_of_somebody_else_is_not_writable(tmp_path: Path) -> None:
+def test_a_folder_of_somebody_else_is_not_writable() -> None:
     """Asked as a user without the right, the file system is one that refuses writing."""
-    folder = tmp_path / "closed"
-    folder.mkdir(mode=0o755)
-    for parent in [tmp_path, *tmp_path.parents][:-2]:
-        parent.chmod(parent.stat().st_mode | 0o055)
-    code = "import os, sys; from pathlib import Path; from modelpivot.facts.disks import read_disk; os.setuid(65534)\n"
-    code += f"print(read_disk(Path({str(folder)!r})).is_writable)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+    with tempfile.TemporaryDirectory(prefix="modelpivot-closed-") as folder:  # not below tmp_path, which no other user may enter
+        Path(folder).chmod(0o755)
+        code = "import os; from pathlib import Path; from modelpivot.facts.disks import read_disk; os.setuid(65534)\n"
+        code += f"print(read_disk(Path({folder!r})).is_writable)"
+        assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
