@@ -1,7 +1,6 @@
 """What a mirror served: every request with the bytes that went out, so that a test can prove that nothing was fetched twice."""
 
 import threading
-import time
 from dataclasses import dataclass, field
 
 
@@ -51,24 +50,3 @@ class Served:
         """Forget everything."""
         with self._lock:
             self.requests.clear()
-
-
-class Pace:
-    """At most `rate` bytes a second over all connections; None: as fast as it goes."""
-
-    def __init__(self, rate: float | None) -> None:
-        self._rate, self._free_at, self._lock = rate, 0.0, threading.Lock()
-
-    @property
-    def chunk_bytes(self) -> int:
-        """How much to send between two calls of `wait`."""
-        return 8 << 20 if self._rate is None else max(16 << 10, min(1 << 20, int(self._rate / 50)))
-
-    def wait(self, count: int) -> None:
-        """Return when `count` more bytes may go out."""
-        if self._rate is None:
-            return
-        with self._lock:
-            start = max(self._free_at, time.monotonic())
-            self._free_at = start + count / self._rate
-        time.sleep(max(0.0, start - time.monotonic()))

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from modelpivot.mirror.catalog import Entry
 from modelpivot.mirror.faults import Fault
-from modelpivot.mirror.record import Pace, Request
+from modelpivot.mirror.record import Request
+from modelpivot.weights.pace import Pace
 
 RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 ERROR_PAGE = b"<!DOCTYPE html><html><head><title>504 Gateway Time-out</title></head><body>The origin did not answer.</body></html>"
@@ -107,7 +108,7 @@ class Sender:
         self._handler.wfile.flush()
         out = self._handler.connection.fileno()
         while start < stop:
-            count = min(self._pace.chunk_bytes, stop - start)
+            count = min(self._pace.chunk_bytes(8 << 20), stop - start)
             self._pace.wait(count)
             sent = os.sendfile(out, file, start, count)
             if not sent:

@@ -11,7 +11,8 @@ from types import TracebackType
 from modelpivot.mirror.catalog import LARGE_BYTES, Catalog
 from modelpivot.mirror.faults import Faults
 from modelpivot.mirror.links import Links
-from modelpivot.mirror.record import Pace, Served
+from modelpivot.mirror.record import Served
+from modelpivot.weights.pace import Pace
 
 HUB_ADDRESS, STORE_ADDRESS = "127.0.0.1", "127.0.0.2"
 PAGE_SIZE = 1000

@@ -1,0 +1,228 @@
+"""Where bytes come from: a Hub over HTTP, or a folder. One opened body at a time, its answer checked before the first byte is handed on."""
+
+import contextlib
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote, urljoin, urlsplit
+
+import urllib3
+
+from modelpivot.errors import TransientError
+from modelpivot.models.manifest import Manifest, ManifestFile
+from modelpivot.weights.answers import REMEDIES, Refused, WrongAnswer, body_start, check_linked, error_for_status
+from modelpivot.weights.content import looks_like
+
+REDIRECTS = 8
+CONNECT_S = 10.0
+PEEK_BYTES = 512
+
+
+class Body(Protocol):
+    """Bytes of one file from `start` to its end."""
+
+    start: int
+
+    def read(self, count: int) -> bytes:
+        """Up to `count` bytes as they come; empty at the end. TransientError when the way breaks."""
+        ...
+
+    def abort(self) -> None:
+        """Make a `read` that waits in another thread fail."""
+        ...
+
+    def close(self) -> None:
+        """Give the connection back, or up."""
+        ...
+
+
+class Origin(Protocol):
+    """Where the files of one manifest can be had."""
+
+    name: str
+
+    def open(self, file: ManifestFile, start: int) -> Body:
+        """The file from `start` on, or from 0 where that cannot be had. TransientError passes, Refused does not."""
+        ...
+
+    def renew(self) -> None:
+        """Drop every connection: the next body comes by a new one."""
+        ...
+
+
+class HubOrigin:
+    """A repository at its pinned commit on a Hub. The token goes to the Hub's own host only; links are asked for anew at every opening."""
+
+    def __init__(self, endpoint: str, manifest: Manifest, *, token: str | None = None, connections: int = 8, stall_s: float = 30) -> None:
+        self.name = endpoint.rstrip("/")
+        self._manifest, self._token, self._home = manifest, token, _origin_of(endpoint)
+        timeout = urllib3.Timeout(connect=min(CONNECT_S, stall_s), read=stall_s)
+        self._pool = urllib3.PoolManager(num_pools=4, maxsize=connections, retries=False, timeout=timeout)
+
+    def open(self, file: ManifestFile, start: int) -> Body:
+        """The file from `start` on. TransientError, WrongAnswer or Refused as `answers` tells them apart."""
+        url = f"{self.name}/{self._manifest.repo}/resolve/{self._manifest.commit}/{quote(file.path)}"
+        span = {"Range": f"bytes={start}-{file.size - 1}"} if start else {}
+        response = self._follow(url, span, file)
+        try:
+            return HubBody(response, file, body_start(response.status, response.headers, file, start))
+        except WrongAnswer as error:
+            error.code = looks_like(_peek(response)) or error.code
+            response.close()
+            raise
+
+    def renew(self) -> None:
+        """Drop every connection."""
+        self._pool.clear()
+
+    def _follow(self, url: str, span: Mapping[str, str], file: ManifestFile) -> urllib3.BaseHTTPResponse:
+        for _ in range(REDIRECTS):
+            is_home = _origin_of(url) == self._home
+            response = self._ask(url, span, is_home=is_home, what=file.path)
+            if response.status in (200, 206):
+                return response
+            _discard(response)
+            location = response.headers.get("Location")
+            if response.status not in (301, 302, 303, 307, 308) or not location:
+                raise error_for_status(response.status, response.headers, what=file.path, from_store=not is_home)
+            check_linked(response.headers, file, self._manifest.commit)
+            url = urljoin(url, location)
+        raise TransientError(f"{file.path}: more than {REDIRECTS} redirects", hint=REMEDIES["unreachable"])
+
+    def _ask(self, url: str, span: Mapping[str, str], *, is_home: bool, what: str) -> urllib3.BaseHTTPResponse:
+        headers = {"User-Agent": "modelpivot", "Accept-Encoding": "identity", **span}
+        if is_home and self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        with passing_errors(what, urlsplit(url).netloc):
+            return self._pool.request("GET", url, headers=headers, redirect=False, preload_content=False, decode_content=False)
+
+
+class HubBody:
+    """One answer's body."""
+
+    def __init__(self, response: urllib3.BaseHTTPResponse, file: ManifestFile, start: int) -> None:
+        self.start, self._response, self._what = start, response, file.path
+
+    def read(self, count: int) -> bytes:
+        """Up to `count` bytes. TransientError on a reset, an early end, or silence."""
+        with passing_errors(self._what, "the way"):
+            return self._response.read1(count, decode_content=False) or b""
+
+    def abort(self) -> None:
+        """Shut the socket down under the reader."""
+        try:
+            self._response.shutdown()
+        except (OSError, ValueError, RuntimeError):
+            self._response.close()
+
+    def close(self) -> None:
+        """A connection whose body was read to the end goes back to the pool; any other is closed."""
+        _discard(self._response)
+
+
+class FolderOrigin:
+    """The same files in another directory: a copy, a network mount, a snapshot in the Hub library's cache."""
+
+    def __init__(self, directory: Path, manifest: Manifest) -> None:
+        self.name, self._directory = str(directory), _find_copy(directory, manifest)
+
+    def open(self, file: ManifestFile, start: int) -> Body:
+        """The file from `start` on. Refused when it is not there; WrongAnswer when its size differs."""
+        path = self._directory / file.path
+        try:
+            opened = path.open("rb", buffering=0)
+        except OSError as error:
+            raise Refused(f"{path}: {error.strerror}", hint="take another origin") from error
+        length = {"Content-Length": str(path.stat().st_size)}
+        try:
+            body_start(200, length, file, 0)
+            opened.seek(start)
+        except BaseException:
+            opened.close()
+            raise
+        return FolderBody(opened, start)
+
+    def renew(self) -> None:
+        """Nothing to drop."""
+
+
+class FolderBody:
+    """An opened file."""
+
+    def __init__(self, file: io.RawIOBase, start: int) -> None:
+        self.start, self._file = start, file
+
+    def read(self, count: int) -> bytes:
+        """Up to `count` bytes. TransientError when the file system fails."""
+        try:
+            return self._file.read(count) or b""
+        except OSError as error:
+            raise TransientError(f"reading the copy failed: {error.strerror}", hint="look at the mount") from error
+
+    def abort(self) -> None:
+        """A read of a file cannot be cut short."""
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+@contextmanager
+def passing_errors(what: str, where: str) -> Iterator[None]:
+    """The door for everything that the network does: it becomes a TransientError that never holds a signed link or a token."""
+    try:
+        yield
+    except (urllib3.exceptions.ReadTimeoutError, urllib3.exceptions.ConnectTimeoutError) as error:
+        raise TransientError(f"{what}: nothing came from {where} in time", hint=REMEDIES["unreachable"]) from _plain(error)
+    except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+        raise TransientError(f"{what}: {where}: {_describe(error)}", hint=REMEDIES["unreachable"]) from _plain(error)
+
+
+def _describe(error: BaseException) -> str:
+    inner = error.args[1] if len(error.args) > 1 and isinstance(error.args[1], BaseException) else error
+    return type(error).__name__ if inner is error else f"{type(error).__name__} ({type(inner).__name__})"
+
+
+def _plain(error: BaseException) -> BaseException | None:
+    """The cause without its address: urllib3 puts the whole signed link into its messages."""
+    return None if "Signature" in str(error) or "Bearer" in str(error) else error
+
+
+def _peek(response: urllib3.BaseHTTPResponse) -> bytes:
+    with contextlib.suppress(urllib3.exceptions.HTTPError, OSError):
+        return response.read1(PEEK_BYTES, decode_content=False) or b""
+    return b""
+
+
+def _discard(response: urllib3.BaseHTTPResponse) -> None:
+    """Read a short rest so that the connection can serve again; give up one with more to come."""
+    remaining = getattr(response, "length_remaining", None)
+    if remaining == 0 or (remaining is not None and remaining <= 64 << 10 and response.status >= 300):
+        response.drain_conn()
+        response.release_conn()
+    else:
+        response.close()
+
+
+def _origin_of(url: str) -> tuple[str, str, int]:
+    parts = urlsplit(url)
+    return parts.scheme, (parts.hostname or "").lower(), parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+
+
+def _find_copy(directory: Path, manifest: Manifest) -> Path:
+    """The folder of this commit below `directory` where it has our layout or the Hub library's; else `directory` itself."""
+    known = (
+        directory / manifest.repo.replace("/", "--") / manifest.commit,
+        directory / f"models--{manifest.repo.replace('/', '--')}" / "snapshots" / manifest.commit,
+        directory / "snapshots" / manifest.commit,
+    )
+    return next((each for each in known if each.is_dir()), directory)
+
+
+def open_origin(place: str, manifest: Manifest, *, token: str | None = None, connections: int = 8, stall_s: float = 30) -> Origin:
+    """A Hub for an address, a folder for anything else."""
+    if place.startswith(("http://", "https://")):
+        return HubOrigin(place, manifest, token=token, connections=connections, stall_s=stall_s)
+    return FolderOrigin(Path(place), manifest)

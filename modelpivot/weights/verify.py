@@ -1,0 +1,175 @@
+"""Prove a directory of weights: sizes, digests (by receipt where one holds, else hashed in threads), headers and index; then one verdict."""
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from pathlib import Path
+
+from modelpivot.errors import IntegrityError
+from modelpivot.models.event import Tell
+from modelpivot.models.manifest import Manifest, ManifestFile, Problem, Receipt, ShardRow, Verified
+from modelpivot.weights.finding import Finding, find_file, row_of
+from modelpivot.weights.index import judge_index, parse_index
+from modelpivot.weights.layout import OWN, WeightsFolder, find_unsafe, is_safe_name, is_weights
+from modelpivot.weights.manifest import index_name
+from modelpivot.weights.patched import read_patched
+from modelpivot.weights.receipts import append_receipts, compact_receipts, read_receipts
+from modelpivot.weights.verdict import judge_table
+
+TELL_EVERY_S = 0.25
+FETCH_AGAIN = "fetch it again (modelpivot fetch)"
+UPSTREAM = "the bytes are those that the Hub names: upstream is bad, take another revision"
+
+
+def verify_directory(
+    directory: Path,
+    manifest: Manifest,
+    *,
+    is_full: bool = False,
+    tell: Tell,
+    receipts_elsewhere: Path | None = None,
+    threads: int | None = None,
+) -> Verified:
+    """Everything that is wrong in one go; changes nothing but the receipts, which go to `receipts_elsewhere` where the directory is read-only.
+
+    `is_full` hashes every file whatever its receipt says.
+    """
+    folder = WeightsFolder(directory)
+    kept = folder if os.access(directory, os.W_OK) or receipts_elsewhere is None else WeightsFolder(directory, receipts_elsewhere)
+    unsafe = find_unsafe(manifest)
+    files = [file for file in manifest.files if is_safe_name(file.path)]
+    findings = _find_all(folder, kept, files, is_full=is_full, tell=tell, threads=threads)
+    problems = [*unsafe, *(problem for finding in findings for problem in finding.problems), *_judge_whole(folder, manifest, findings)]
+    table = _with_codes([row_of(finding) for finding in findings], problems)
+    return Verified(directory=directory, verdict=judge_table(table, problems), table=table)
+
+
+class _Counted:
+    """Bytes judged so far, summed over threads, told on the caller's."""
+
+    def __init__(self, total: int, tell: Tell) -> None:
+        self._total, self._tell, self._lock = total, tell, threading.Lock()
+        self._done, self._hashed, self._started, self._told_at = 0, 0, time.monotonic(), 0.0
+
+    def add(self, count: int, is_hashed: bool) -> None:
+        with self._lock:
+            self._done += count
+            self._hashed += count if is_hashed else 0
+
+    def tell(self, *, is_last: bool = False) -> None:
+        now = time.monotonic()
+        if is_last or now - self._told_at >= TELL_EVERY_S:
+            rate = round(self._hashed / max(1e-3, now - self._started))
+            self._tell("progress", "", done=self._done, total=self._total, unit="B", rate=rate)
+            self._told_at = now
+
+
+def _find_all(
+    folder: WeightsFolder, kept: WeightsFolder, files: Sequence[ManifestFile], *, is_full: bool, tell: Tell, threads: int | None
+) -> list[Finding]:
+    receipts = read_receipts(kept)
+    known = {} if is_full else receipts
+    patched = read_patched(folder.root)
+    stop, counted = threading.Event(), _Counted(sum(file.size for file in files), tell)
+    pool = ThreadPoolExecutor(threads or os.cpu_count() or 2, thread_name_prefix="verify")
+    largest_first = sorted(files, key=lambda file: -file.size)
+    try:
+        futures = {
+            file.path: pool.submit(find_file, folder, file, known.get(file.path), patched, counted.add, stop) for file in largest_first
+        }
+        waiting = set(futures.values())
+        while waiting:
+            _, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED if len(waiting) < 64 else "ALL_COMPLETED")
+            counted.tell()
+    finally:
+        stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+    counted.tell(is_last=True)
+    findings = [futures[file.path].result() for file in files]
+    _keep_receipts(kept, receipts, findings)
+    return findings
+
+
+def _keep_receipts(kept: WeightsFolder, receipts: dict[str, Receipt], findings: Sequence[Finding]) -> None:
+    new = [finding.receipt for finding in findings if finding.receipt is not None and finding.hashed_now]
+    try:
+        append_receipts(kept, (receipt for receipt in new if receipts.get(receipt.path) != receipt))
+        compact_receipts(kept, keep=[finding.file.path for finding in findings])
+    except OSError:
+        return  # receipts only save time: without them the next proof hashes again
+
+
+def _judge_whole(folder: WeightsFolder, manifest: Manifest, findings: Sequence[Finding]) -> list[Problem]:
+    return [
+        *_judge_index(folder, manifest, findings),
+        *_judge_presence(manifest),
+        *_judge_extra(folder, manifest),
+        *_judge_partials(folder),
+    ]
+
+
+def _judge_index(folder: WeightsFolder, manifest: Manifest, findings: Sequence[Finding]) -> list[Problem]:
+    index = index_name(manifest)
+    if index is None or not (folder.root / index).is_file():
+        return _duplicates_without_index(findings) if index is None else []
+    try:
+        weight_map = parse_index((folder.root / index).read_bytes())
+    except (IntegrityError, OSError) as error:
+        return [Problem(file=index, code="INDEX_INVALID", expected="an index", found=str(error), remedy="take another revision")]
+    tensors = {finding.file.path: finding.header.tensors.keys() for finding in findings if finding.header is not None}
+    return judge_index(index, weight_map, tensors, [file.path for file in manifest.files])
+
+
+def _duplicates_without_index(findings: Sequence[Finding]) -> list[Problem]:
+    tensors = {finding.file.path: finding.header.tensors.keys() for finding in findings if finding.header is not None}
+    together = {name: path for path, names in tensors.items() for name in names}
+    return judge_index("", together, tensors, tensors) if len(tensors) > 1 else []
+
+
+def _judge_presence(manifest: Manifest) -> list[Problem]:
+    """An empty proof proves nothing: a manifest must name weights."""
+    if any(is_weights(file.path) for file in manifest.files):
+        return []
+    remedy = "look at model.include and model.exclude of the recipe"
+    return [Problem(file="*", code="MISSING", expected="at least one weights file in the manifest", found="none", remedy=remedy)]
+
+
+def _judge_extra(folder: WeightsFolder, manifest: Manifest) -> list[Problem]:
+    known = {file.path for file in manifest.files}
+    try:
+        there = sorted(entry.name for entry in os.scandir(folder.root) if is_weights(entry.name) and entry.is_file())
+    except OSError:
+        return []
+    remedy = "move it elsewhere: an engine may load it beside the others"
+    return [
+        Problem(file=name, code="EXTRA_WEIGHTS", expected="no weights beside the manifest's", found=name, remedy=remedy)
+        for name in there
+        if name not in known
+    ]
+
+
+def _judge_partials(folder: WeightsFolder) -> list[Problem]:
+    """Our own downloads that did not end, and those of the Hub's library."""
+    places = (folder.root / OWN / "partial", folder.root / ".cache" / "huggingface" / "download")
+    left = sorted(
+        path for place in places if place.is_dir() for path in place.rglob("*") if path.suffix in (".part", ".rejected", ".incomplete")
+    )
+    return [
+        Problem(
+            file=path.relative_to(folder.root).as_posix(),
+            code="PARTIAL_LEFT",
+            expected="no partial download",
+            found=f"{path.stat().st_size} bytes",
+            remedy="fetch again to end it, or remove it",
+        )
+        for path in left
+    ]
+
+
+def _with_codes(table: Sequence[ShardRow], problems: Sequence[Problem]) -> list[ShardRow]:
+    codes: dict[str, list[str]] = {}
+    for problem in problems:
+        codes.setdefault(problem.file, []).append(problem.code)
+    return [row.model_copy(update={"problems": ",".join(dict.fromkeys(codes.get(row.path, [])))}) for row in table]

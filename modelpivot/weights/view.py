@@ -1,0 +1,100 @@
+"""The directory that one release serves: weights linked, small files copied, and patched contents in place of theirs. The fetched directory stays as it is.
+
+view/model-00001-of-00009.safetensors -> <weights dir>/model-00001-of-00009.safetensors
+     config.json                         a file of its own, patched where a rule says so
+     .modelpivot/patched.json            digests before and after of what was patched
+"""
+
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from modelpivot.errors import IntegrityError, PreconditionError
+from modelpivot.files import hash_file, safe_join, sync_directory, write_atomic, write_model
+from modelpivot.models.manifest import Manifest, ManifestFile
+from modelpivot.weights.layout import OWN, is_weights, require_safe
+from modelpivot.weights.patched import PatchRecord, patch_record_path
+
+SMALL_BYTES = 64 << 20
+"""Larger files are linked whatever their name."""
+
+
+def make_view(view_dir: Path, weights_dir: Path, manifest: Manifest, patched: Mapping[str, str]) -> None:
+    """Lay the view out beside its place and rename it there; nothing to do when it stands there alike.
+
+    `patched` holds the whole new text of a file by its path. PreconditionError when it names a file that the manifest has not, or is linked.
+    """
+    require_safe(manifest)
+    _check_patched(manifest, patched)
+    if is_view_right(view_dir, weights_dir, manifest, patched):
+        return
+    view_dir.parent.mkdir(parents=True, exist_ok=True)
+    fresh = view_dir.with_name(f".{view_dir.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        _lay_out(fresh, weights_dir, manifest, patched)
+        _replace_directory(view_dir, fresh)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def is_view_right(view_dir: Path, weights_dir: Path, manifest: Manifest, patched: Mapping[str, str]) -> bool:
+    """Whether the view stands there as `make_view` would make it: same names, links to the same files, same contents."""
+    expected = {file.path for file in manifest.files} | {f"{OWN}/patched.json"}
+    if not view_dir.is_dir() or {path.relative_to(view_dir).as_posix() for path in view_dir.rglob("*") if not _is_folder(path)} != expected:
+        return False
+    return all(_is_entry_right(view_dir / file.path, weights_dir / file.path, file, patched.get(file.path)) for file in manifest.files)
+
+
+def _check_patched(manifest: Manifest, patched: Mapping[str, str]) -> None:
+    copied = {file.path for file in manifest.files if not is_linked(file)}
+    if wrong := sorted(set(patched) - copied):
+        raise PreconditionError(
+            f"{', '.join(wrong)}: no small file of {manifest.repo}", hint="a patch can change small files of the manifest only"
+        )
+
+
+def is_linked(file: ManifestFile) -> bool:
+    """Weights and other large files are linked; everything else is a real file in the view (remote code breaks behind links)."""
+    return is_weights(file.path) or file.size > SMALL_BYTES
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _is_entry_right(entry: Path, fetched: Path, file: ManifestFile, text: str | None) -> bool:
+    if is_linked(file):
+        return entry.is_symlink() and entry.readlink() == fetched.absolute() and entry.exists()
+    if entry.is_symlink():
+        return False
+    return entry.read_bytes() == (fetched.read_bytes() if text is None else text.encode())
+
+
+def _lay_out(fresh: Path, weights_dir: Path, manifest: Manifest, patched: Mapping[str, str]) -> None:
+    for file in manifest.files:
+        entry, fetched = safe_join(fresh, file.path), weights_dir / file.path
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        if not fetched.is_file():
+            raise IntegrityError(f"{fetched}: expected a file, found none", hint="fetch it again (modelpivot fetch)")
+        if is_linked(file):
+            entry.symlink_to(fetched.absolute())
+        elif (text := patched.get(file.path)) is not None:
+            write_atomic(entry, text)
+        else:
+            write_atomic(entry, fetched.read_bytes())
+    before = {path: hash_file(weights_dir / path) for path in sorted(patched)}
+    after = {path: hashlib.sha256(text.encode()).hexdigest() for path, text in sorted(patched.items())}
+    write_model(patch_record_path(fresh), PatchRecord(repo=manifest.repo, commit=manifest.commit, before=before, after=after))
+
+
+def _replace_directory(view_dir: Path, fresh: Path) -> None:
+    """The old view goes out of the way first: a directory cannot be renamed over one that is not empty."""
+    aside = fresh.with_suffix(".old")
+    if os.path.lexists(view_dir):
+        view_dir.rename(aside)
+    fresh.rename(view_dir)
+    sync_directory(view_dir.parent)
+    shutil.rmtree(aside, ignore_errors=True)
