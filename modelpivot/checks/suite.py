@@ -61,10 +61,10 @@ def read_suite(path: Path = SHARDS) -> Suite:
         raise UsageError(f"{path}: {describe_invalid(error)}") from error
 
 
-def run_suite(table: Sequence[ShardRow], path: Path = SHARDS, *, expected_files: int) -> SuiteResult:
-    """Every expectation's answer over the table; `expected_files` is the manifest's count. The demand that fails names the files it fails for."""
+def run_suite(rows: Sequence[ShardRow], path: Path = SHARDS, *, expected_files: int) -> SuiteResult:
+    """Every expectation's answer over the rows; `expected_files` is the manifest's count. The demand that fails names the files it fails for."""
     suite = read_suite(path)
-    results = _validate(table, suite, {"expected_files": expected_files})
+    results = _validate(rows, suite, {"expected_files": expected_files})
     checks = [_check(expectation, result) for expectation, result in zip(suite.expectations, results, strict=True)]
     return SuiteResult(
         suite=suite.name,
@@ -74,7 +74,7 @@ def run_suite(table: Sequence[ShardRow], path: Path = SHARDS, *, expected_files:
     )
 
 
-def _validate(table: Sequence[ShardRow], suite: Suite, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _validate(rows: Sequence[ShardRow], suite: Suite, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The library's results in the order of the suite; each carries its expectation's place."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     import great_expectations as gx
@@ -86,7 +86,7 @@ def _validate(table: Sequence[ShardRow], suite: Suite, parameters: Mapping[str, 
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
     asset = context.data_sources.add_pandas("memory").add_dataframe_asset("table")
-    batch = asset.add_batch_definition_whole_dataframe("whole").get_batch({"dataframe": shard_frame(table)})
+    batch = asset.add_batch_definition_whole_dataframe("whole").get_batch({"dataframe": shard_frame(rows)})
     demands = [{"type": each.type, "kwargs": dict(each.kwargs), "meta": {"place": place}} for place, each in enumerate(suite.expectations)]
     outcome = batch.validate(
         gx.ExpectationSuite(name=suite.name, expectations=demands),

@@ -1,12 +1,13 @@
-"""The shard table as a data frame: one row a file, in columns that the suite in deployments/expectations/shards.yaml speaks of.
+"""The shard table as a data frame: one row a file, in the columns that the suite in deployments/expectations/shards.yaml speaks of.
 
 path             name in the repository
 is_weights       1: tensors are in it; 0: none are
+is_patched       1: changed on purpose, as its record says; 0: as fetched
 expected_size, found_size        bytes; null: not stated, not there
 expected_digest, found_digest    hex; null: not stated, not proved
 digest_kind      sha256 or git_oid
-tensors          in the header; null: no weights file, or unreadable
-dtypes           of the tensors
+header           read, empty (no tensor), unread; `not needed` for files that are no safetensors
+tensors, dtypes  in the header; null: no header
 hashed_now       1: hashed in this run; 0: its receipt still held
 problems         codes, comma separated; `none` where there are none, so that an empty column never passes for a good one
 """
@@ -18,12 +19,23 @@ import pandas as pd
 
 from modelpivot.models.manifest import ShardRow
 
-NUMBERS = ("is_weights", "tensors", "hashed_now")
+COLUMNS = [*ShardRow.model_fields, "is_patched", "header"]
+NUMBERS = ("is_weights", "is_patched", "tensors", "hashed_now")
 
 
-def shard_frame(table: Sequence[ShardRow]) -> pd.DataFrame:
-    """The table; an empty one keeps its columns. Sizes stay Python's numbers: compared with a null they are unequal, where pandas' own are unknown."""
-    rows = [row.model_dump() | {"problems": row.problems or "none"} for row in table]
-    frame = pd.DataFrame(rows, columns=list(ShardRow.model_fields), dtype="object")
-    types: dict[str, Any] = {name: "Int64" if name in NUMBERS else "object" for name in ShardRow.model_fields}
+def shard_frame(rows: Sequence[ShardRow]) -> pd.DataFrame:
+    """The rows; none keep their columns. Sizes stay Python's numbers: compared with a null they are unequal, where pandas' own are unknown."""
+    frame = pd.DataFrame([_cells(row) for row in rows], columns=COLUMNS, dtype="object")
+    types: dict[str, Any] = {name: "Int64" if name in NUMBERS else "object" for name in COLUMNS}
     return frame.astype(types)
+
+
+def _cells(row: ShardRow) -> dict[str, object]:
+    is_patched = "PATCHED" in row.problems.split(",")
+    return row.model_dump() | {"problems": row.problems or "none", "is_patched": is_patched, "header": _header_word(row)}
+
+
+def _header_word(row: ShardRow) -> str:
+    if not row.path.endswith(".safetensors"):
+        return "not needed"
+    return "unread" if row.tensors is None else "read" if row.tensors else "empty"

@@ -1,5 +1,6 @@
 """Check shards: the fetched directory proved again, and the suite of deployments/expectations evaluated over its table. Changes nothing."""
 
+from modelpivot.checks.rows import rows_of
 from modelpivot.checks.suite import SuiteResult, run_suite
 from modelpivot.errors import GateFailed, PreconditionError
 from modelpivot.files import write_model
@@ -20,7 +21,7 @@ def check_shards(context: Context, plan: Plan, *, is_full: bool = False) -> list
     with told(context.journal, "check shards", f"{len(plan.manifest.files)} files of {plan.manifest.repo}") as (tell, ending):
         verified = verify_directory(plan.candidate.weights_dir, plan.manifest, is_full=is_full, tell=tell)
         write_model(context.run.verified, verified)
-        result = run_suite(verified.table, expected_files=len(plan.manifest.files))
+        result = run_suite(rows_of(verified), expected_files=len(plan.manifest.files))
         write_model(context.run.checks, result)
         ending.finish(say_verdict(verified), checks=[check.model_dump(mode="json") for check in result.checks])
         require_complete(verified, result)
