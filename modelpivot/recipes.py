@@ -12,20 +12,24 @@ from modelpivot.files import describe_invalid, digest_text
 from modelpivot.models.engine import Engine
 from modelpivot.models.recipe import Recipe
 
-DEPLOYMENTS = Path(os.environ.get("MODELPIVOT_DEPLOYMENTS") or Path(__file__).resolve().parents[1] / "deployments")
-"""recipes/, engines.yaml and expectations/; MODELPIVOT_DEPLOYMENTS names another folder of the same shape."""
+DEPLOYMENTS = Path(__file__).resolve().parents[1] / "deployments"
+
+
+def deployments() -> Path:
+    """Where recipes/ and engines.yaml lie: the folder that MODELPIVOT_DEPLOYMENTS names, else the project's own."""
+    return Path(os.environ.get("MODELPIVOT_DEPLOYMENTS") or DEPLOYMENTS)
 
 
 def recipe_names() -> list[str]:
     """Names of the recipes that come with the project, sorted."""
-    return sorted(path.stem for path in (DEPLOYMENTS / "recipes").glob("*.yaml"))
+    return sorted(path.stem for path in (deployments() / "recipes").glob("*.yaml"))
 
 
 def read_recipe(name_or_path: str) -> Recipe:
     """A recipe by its name in `deployments/recipes`, or by a path (anything with a slash or .yaml). UsageError names file, field, what is allowed."""
     path = _find(name_or_path)
     recipe = _parse(path)
-    if path.parent == DEPLOYMENTS / "recipes" and recipe.name != path.stem:
+    if path.parent == deployments() / "recipes" and recipe.name != path.stem:
         raise UsageError(f"{path}: name: expected {path.stem!r} like the file, found {recipe.name!r}")
     return recipe
 
@@ -37,7 +41,7 @@ def recipe_digest(recipe: Recipe) -> str:
 
 def read_engines() -> dict[str, Engine]:
     """All engines of `deployments/engines.yaml` by name."""
-    path = DEPLOYMENTS / "engines.yaml"
+    path = deployments() / "engines.yaml"
     document = _load(path)
     try:
         entries = TypeAdapter(dict[str, dict[str, object]]).validate_python(document)
@@ -63,7 +67,7 @@ def _find(name_or_path: str) -> Path:
             f"recipe: no recipe {name_or_path!r}; there are: {', '.join(recipe_names())}",
             hint=f"did you mean {near[0]}?" if near else "name one of these, or give the path of a YAML file",
         )
-    return DEPLOYMENTS / "recipes" / f"{name_or_path}.yaml"
+    return deployments() / "recipes" / f"{name_or_path}.yaml"
 
 
 def _load(path: Path) -> object:
