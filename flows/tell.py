@@ -20,6 +20,7 @@ from prefect.runtime import flow_run
 from modelpivot.models.event import Event
 from modelpivot.models.host import HostConfig
 from modelpivot.models.result import RunResult
+from modelpivot.models.size import say_bytes
 
 LONGEST_LINE = 500
 """Characters of one log line; the full output of every child lies in the run's folder."""
@@ -68,6 +69,17 @@ def percent_done(event: Event) -> float | None:
     return min(100.0, 100.0 * done / total)
 
 
+def describe_progress(event: Event) -> str:
+    """`40.1 GB (37.3 GiB) of 540.1 GB (503.0 GiB), 210.0 MB (200.3 MiB)/s, 40 min left`; other units as they are."""
+    done, total, unit, rate, left_s = (event.data.get(key) for key in ("done", "total", "unit", "rate", "eta_s"))
+    if unit != "B" or not isinstance(done, int | float) or not isinstance(total, int | float):
+        return event.message or f"{event.stage}: {done} of {total} {unit or ''}".strip()
+    parts = [f"{say_bytes(int(done))} of {say_bytes(int(total))}"]
+    parts += [f"{say_bytes(int(rate))}/s"] if isinstance(rate, int | float) and rate else []
+    parts += [f"{left_s / 60:.0f} min left" if left_s >= 120 else f"{left_s:.0f} s left"] if isinstance(left_s, int | float) else []
+    return ", ".join(parts)
+
+
 def show_markdown(key: str, markdown: str, *, title: str) -> None:
     """A markdown artifact of this flow or task run; a Prefect that does not take it is a warning."""
     try:
@@ -91,7 +103,7 @@ def emit_outcome(flow_name: str, host: HostConfig, result: RunResult) -> None:
 
 
 def _show_bar(artifact: UUID | None, event: Event, percent: float) -> UUID:
-    text = event.message or event.stage
+    text = describe_progress(event)
     if artifact is None:
         return cast(UUID, create_progress_artifact(percent, key=_key(event.stage), description=text))
     return cast(UUID, update_progress_artifact(artifact, percent, description=text))

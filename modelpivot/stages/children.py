@@ -59,7 +59,9 @@ def run_child(context: Context, name: ChildName, listen: Listen) -> None:
         returncode = child.poll()
     end = read_model(end_file, ChildEnd)
     if end is None:
-        raise _ended_without_a_word(context.run, name, returncode)
+        silent = _ended_without_a_word(context.run, name, returncode)
+        context.journal.stage(STAGES[name])("failed", silent.message)
+        raise silent
     if end.error:
         raise rebuild_error(end.error)
 
@@ -74,6 +76,7 @@ def child_main(stage: ChildName, run_id: str) -> int:
         end, code = ChildEnd(), 0
     except PivotError as error:
         end, code = ChildEnd(error=record_error(error)), error.exit_code
+        context.journal.stage(STAGES[stage])("failed", error.message)
         sys.stderr.write(f"{error}\n")
     write_model(_end_path(context.run, stage), end)
     return code

@@ -6,26 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.objects import FlowRun
 
 from modelpivot.flow_child import FlowChild
 from modelpivot.host import is_alive
 from modelpivot.mirror.server import Mirror
 from modelpivot.models.host import HostConfig
 from modelpivot.models.result import RunResult
-from modelpivot.recipes import DEPLOYMENTS
 from modelpivot.settings import to_environment
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.releases import list_releases
 from modelpivot.state.runs import new_run_id
 from modelpivot.supervisors.process import ProcessSupervisor
-from tests.flows.standin_wheel import build_wheel
-from tests.prefect_server import free_port
+from tests.standin_wheel import build_wheel
+from tests.switching import free_port
 from tests.weights.repos import make_repo
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[1]
 ENGINES = {
     "standin": {
         "distribution": "standin-engine",
@@ -61,7 +58,6 @@ class World:
         self.state = StatePaths(self.host.state_dir)
         self.deployments = self.root / "deployments"
         (self.deployments / "recipes").mkdir(parents=True)
-        (self.deployments / "expectations").symlink_to(DEPLOYMENTS / "expectations")
         (self.deployments / "engines.yaml").write_text(yaml.safe_dump(ENGINES))
         build_wheel(self.root / "wheels")
         for name in ("old", "new"):
@@ -114,14 +110,8 @@ class World:
             supervisor.stop(release, timeout_s=0.5)
 
 
-def make_world(root: Path, hub_root: Path) -> World:
-    """A world whose Hub serves `hub_root`, started."""
+def make_world(root: Path, *, shard_bytes: int = 20_000) -> World:
+    """A world in `root`, its Hub started and empty but for the models old and new."""
     for number, name in enumerate(("old", "new"), start=2):
-        make_repo(hub_root, f"acme/{name}", shards=number)
-    return World(root, Mirror(hub_root).start())
-
-
-def flow_run(result: RunResult) -> FlowRun:
-    """The flow run of a result, as the server knows it."""
-    assert result.flow_run_id
-    return get_client(sync_client=True).read_flow_run(result.flow_run_id)
+        make_repo(root / "hub", f"acme/{name}", shards=number, bytes_each=shard_bytes)
+    return World(root, Mirror(root / "hub").start())

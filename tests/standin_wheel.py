@@ -8,7 +8,7 @@ import hashlib
 import zipfile
 from pathlib import Path
 
-STANDIN = Path(__file__).parents[1] / "standin.py"
+STANDIN = Path(__file__).with_name("standin.py")
 VERSION = "1.0"
 MAIN = '''"""Takes an engine's flags and hands on those that the stand-in knows."""
 
