@@ -38,6 +38,8 @@ class Suite(Frozen):
     """The demands of one file, in the order in which they are reported."""
 
     name: str
+    conditions: list[dict[str, JsonValue]] = Field(default_factory=list)
+    """Which rows a demand is about, named once and used by several; nothing is evaluated by itself."""
     expectations: list[Expectation] = Field(min_length=1)
 
 

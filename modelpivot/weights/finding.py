@@ -106,10 +106,13 @@ def _wrong_digest(path: Path, finding: Finding, expected: str, found: str | None
 def _find_header(path: Path, finding: Finding) -> Finding:
     if any(problem.code in NO_HEADER for problem in finding.problems):
         return finding
+    remedy = FETCH_AGAIN if finding.problems else UPSTREAM
     try:
-        return replace(finding, header=read_header(path))
+        header = read_header(path)
     except BadHeader as error:
-        return finding.problem(error.code, "a safetensors header", error.message, FETCH_AGAIN if finding.problems else UPSTREAM)
+        return finding.problem(error.code, "a safetensors header", error.message, remedy)
+    finding = replace(finding, header=header)
+    return finding if header.tensors else finding.problem("EMPTY", "tensors", "a header without any", remedy)
 
 
 def _peek(path: Path) -> bytes:
