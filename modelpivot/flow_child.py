@@ -20,6 +20,7 @@ from modelpivot.models.event import Event
 from modelpivot.models.host import HostConfig
 from modelpivot.models.result import RunResult
 from modelpivot.settings import to_environment
+from modelpivot.stages.context import join_context
 from modelpivot.stages.recover import recover
 from modelpivot.stages.report import report
 from modelpivot.state.cutovers import ask_decision, read_cutover_followed_by
@@ -33,7 +34,9 @@ END_GRACE_S = 30.0
 class FlowChild:
     """One flow run in a child process, and its journal."""
 
-    def __init__(self, host: HostConfig, flow: str, parameters: Mapping[str, JsonValue], run_id: str, *, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, host: HostConfig, flow: str, parameters: Mapping[str, JsonValue], run_id: str, *, env: Mapping[str, str] | None = None
+    ) -> None:
         self._host = host
         self.state = StatePaths(host.state_dir)
         self.run: RunPaths = self.state.run(run_id)
@@ -68,9 +71,18 @@ class FlowChild:
         """What Ctrl-C means: before the switch the flow ends and the state is kept; in the switch it is asked to go back."""
         if cutover := self._open_cutover():
             ask_decision(self.state, "return", reason="interrupted")
-            on_event(Event(at=time.time(), stage="run", kind="warning", message=f"going back to {cutover.from_release}; the switch does it by itself"))
+            on_event(
+                Event(
+                    at=time.time(),
+                    stage="run",
+                    kind="warning",
+                    message=f"going back to {cutover.from_release}; the switch does it by itself",
+                )
+            )
             return
-        on_event(Event(at=time.time(), stage="run", kind="warning", message="ending; what is staged stays, the next run goes on from there"))
+        on_event(
+            Event(at=time.time(), stage="run", kind="warning", message="ending; what is staged stays, the next run goes on from there")
+        )
         self.end()
 
     def end(self) -> None:
@@ -90,7 +102,7 @@ class FlowChild:
             return False
         cutover = self._open_cutover()
         if cutover and cutover.switch and not is_alive(cutover.switch):
-            recover(self._host, self.state)
+            recover(join_context(self._host, self.run.id))
         return cutover is None
 
     def _hand_on(self, on_event: Callable[[Event], None]) -> None:

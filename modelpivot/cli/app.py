@@ -2,7 +2,8 @@
 
 import typer
 
-from modelpivot.cli import demo, internal, look, run, stages, weights
+from modelpivot.cli import demo, look, run, stages, weights
+from modelpivot.cli.internal import internal
 
 app = typer.Typer(
     name="modelpivot",
@@ -12,5 +13,6 @@ app = typer.Typer(
     help="Move a GPU host from the language model it serves to another one: staged, proved, measured, and back by itself when it is not good.",
 )
 
-for module in (demo, look, run, stages, weights, internal):
+for module in (demo, look, run, stages, weights):
     module.add_to(app)
+app.registered_commands.extend(internal.registered_commands)

@@ -49,12 +49,12 @@ def _carry_out(fail: str | None, *, as_json: bool) -> None:
 
     with Screen(log_console()) as screen:
         done = run_demo(demo_places(), fail=fail, listener=screen)
-    run = done.run.model_copy(update={"lost_requests": done.lost_requests, "downtime_s": done.downtime_s})
+    run = done.run.model_copy(update={"lost_requests": done.seen.lost_requests, "downtime_s": done.seen.downtime_s})
     if as_json:
         answer(run)
     else:
         footer = [
-            f"A client asked {done.asked} times: {done.lost_requests} lost, {in_time(done.downtime_s)} without an answer",
+            f"A client asked {done.seen.asked} times: {done.seen.lost_requests} lost, {in_time(done.seen.downtime_s)} without an answer",
             *_what_next(done.run.flow_run_url),
         ]
         show_result(console(), run, title="modelpivot demo", footer=footer)

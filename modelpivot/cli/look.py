@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from modelpivot.cli.output import AsJson, answer, console, in_time
-from modelpivot.models.frozen import Frozen, Unread
+from modelpivot.models.frozen import Frozen
 from modelpivot.models.result import ExitCode, RunResult
+
+FACTS_DEADLINE_S = 30.0
 
 
 def add_to(app: typer.Typer) -> None:
@@ -25,7 +27,7 @@ def facts(as_json: AsJson = False) -> None:
     from modelpivot.state.paths import StatePaths
 
     host = read_host_config()
-    read = read_host_facts(host, StatePaths(host.state_dir))
+    read = read_host_facts(host, StatePaths(host.state_dir), until=time.monotonic() + FACTS_DEADLINE_S)
     answer(read) if as_json else show_facts(console(), read)
 
 
@@ -66,6 +68,8 @@ class Status(Frozen):
     base_url: str | None
     answers: bool | None
     """None: there is nothing to ask."""
+    why_not: str | None
+    """Which rung does not hold, when it does not answer."""
     switch: str | None
     """Phase of an open switch."""
     switch_to: str | None
@@ -83,13 +87,15 @@ def status(as_json: AsJson = False) -> None:
 
     host = read_host_config()
     state = StatePaths(host.state_dir)
-    read, lock, book = read_host_facts(host, state), read_lock(state), read_book(state)
-    answers = None if isinstance(read.current_answers, Unread) else read.current_answers
+    read = read_host_facts(host, state, until=time.monotonic() + FACTS_DEADLINE_S)
+    lock, book = read_lock(state), read_book(state)
+    answers = None if read.current is None else read.current_answers is True
     now = Status(
         current=book.current,
         previous=book.previous,
         base_url=read.current.endpoint.base_url if read.current else None,
         answers=answers,
+        why_not=str(read.current_answers) if answers is False else None,
         switch=read.cutover.phase if read.cutover else None,
         switch_to=read.cutover.to_release if read.cutover else None,
         confirm_by=read.cutover.confirm_by if read.cutover else None,
@@ -102,6 +108,7 @@ def status(as_json: AsJson = False) -> None:
 def _show_status(now: Status) -> None:
     out = console()
     word = {True: "answers", False: "does not answer", None: ""}[now.answers]
+    word += f" ({now.why_not})" if now.why_not else ""
     out.print(f"{now.current} {word} at {now.base_url}" if now.current else "nothing is served by modelpivot on this host")
     if now.previous:
         out.print(f"before: {now.previous} (modelpivot rollback goes back to it)")

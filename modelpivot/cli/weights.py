@@ -6,13 +6,29 @@ from typing import Annotated
 import typer
 
 from modelpivot.cli.output import AsJson, answer, console, in_bytes, log_console
-from modelpivot.errors import TransientError, UsageError
+from modelpivot.errors import PreconditionError, TransientError, UsageError
 from modelpivot.models.event import Event, Kind
 from modelpivot.models.frozen import Unread
-from modelpivot.models.manifest import Manifest
+from modelpivot.models.manifest import Counts, Manifest, Problem, Verdict
 from modelpivot.models.result import ExitCode
 
 Revision = Annotated[str, typer.Option(help="Branch, tag or 40-hex commit.")]
+
+NOTHING = Counts(expected=0, verified=0, hashed_now=0)
+UNVERIFIABLE = Verdict(
+    verdict="unverifiable",
+    files=NOTHING,
+    bytes=NOTHING,
+    problems=[
+        Problem(
+            file=".",
+            code="NO_DIGEST",
+            expected="a manifest beside the files",
+            found="none",
+            remedy="name one with --manifest FILE, or --repo ORG/NAME --revision COMMIT",
+        )
+    ],
+)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -24,6 +40,7 @@ def add_to(app: typer.Typer) -> None:
 def fetch(repo: str, directory: Path, revision: Revision = "main", as_json: AsJson = False) -> None:
     """Bring a repository's files in and verify them; goes on where an earlier call ended."""
     from modelpivot.cli.show import show_verdict
+    from modelpivot.facts.hub import read_token
     from modelpivot.settings import read_host_config
     from modelpivot.weights.fetch import fetch_manifest
     from modelpivot.weights.verify import verify_directory
@@ -31,7 +48,7 @@ def fetch(repo: str, directory: Path, revision: Revision = "main", as_json: AsJs
     host = read_host_config()
     manifest = _manifest_from_hub(repo, revision)
     with _Told("download") as tell:
-        fetch_manifest(manifest, directory, endpoint=host.hub_endpoint, token=_token(), tell=tell)
+        fetch_manifest(manifest, directory, endpoint=host.hub_endpoint, token=read_token(), tell=tell)
         verified = verify_directory(directory, manifest, is_full=False, tell=tell)
     if as_json:
         answer(verified.verdict)
@@ -55,22 +72,27 @@ def verify(
 
     if not directory.is_dir():
         raise UsageError(f"{directory}: expected a directory of weights, found {'a file' if directory.exists() else 'nothing'}")
-    with _Told("verify") as tell:
-        verified = verify_directory(directory, _manifest(manifest, repo, revision), is_full=full, tell=tell)
-    answer(verified.verdict) if as_json else show_verdict(console(), verified.verdict)
-    raise typer.Exit(ExitCode.DONE if verified.verdict.verdict == "complete" else ExitCode.SAID_NO)
+    held_against = _manifest(directory, manifest, repo, revision)
+    if held_against is None:
+        verdict = UNVERIFIABLE
+    else:
+        with _Told("verify") as tell:
+            verdict = verify_directory(directory, held_against, is_full=full, tell=tell).verdict
+    answer(verdict) if as_json else show_verdict(console(), verdict)
+    raise typer.Exit(ExitCode.DONE if verdict.verdict == "complete" else ExitCode.SAID_NO)
 
 
-def _manifest(path: Path | None, repo: str | None, revision: str) -> Manifest | None:
-    """The manifest to hold files against; None: the one beside the files."""
+def _manifest(directory: Path, path: Path | None, repo: str | None, revision: str) -> Manifest | None:
+    """The manifest to hold files against, by default the one beside them; None: there is none."""
     from modelpivot.files import read_model
+    from modelpivot.weights.manifest import read_manifest
 
     if path and repo:
         raise UsageError("--manifest and --repo: expected one of them, found both")
     if repo:
         return _manifest_from_hub(repo, revision)
     if path is None:
-        return None
+        return read_manifest(directory)
     if (read := read_model(path, Manifest)) is None:
         raise UsageError(f"{path}: no such manifest file")
     return read
@@ -82,17 +104,12 @@ def _manifest_from_hub(repo: str, revision: str) -> Manifest:
     from modelpivot.settings import read_host_config
 
     hub = read_hub(read_host_config(), Source(repo=repo, revision=revision))
-    if isinstance(hub.manifest, Unread):
-        raise TransientError(
-            f"{repo} at {revision}: no manifest: {hub.manifest.unread}", hint="mend what it says, then the same command goes on"
-        )
-    return hub.manifest
-
-
-def _token() -> str | None:
-    from huggingface_hub import get_token
-
-    return get_token()
+    if not isinstance(hub.manifest, Unread):
+        return hub.manifest
+    message = f"{repo} at {revision}: no manifest: {hub.manifest.unread}"
+    if hub.hub_problem == "unreachable":
+        raise TransientError(message, hint="the same command goes on when the Hub answers again")
+    raise PreconditionError(message, hint="mend what it says, then the same command goes on")
 
 
 class _Told:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pydantic import JsonValue
+
 from modelpivot.benchmark.client import Client
 from modelpivot.demo.breaks import write_broken_recipe
 from modelpivot.demo.models import MODELS, make_models
@@ -20,6 +22,7 @@ from modelpivot.demo.services import (
 from modelpivot.errors import PivotError, PreconditionError
 from modelpivot.facts.resolution import read_resolution
 from modelpivot.flow_child import FlowChild
+from modelpivot.models.cutover import Lost
 from modelpivot.models.event import Event
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
@@ -33,12 +36,12 @@ from modelpivot.stages.fetch import fetch
 from modelpivot.stages.install import install
 from modelpivot.stages.plan import make_plan, require_clear
 from modelpivot.stages.recover import recover
-from modelpivot.stages.switch import follow_switch, start_switch
+from modelpivot.stages.switch import follow_switch, is_closed, start_switch
 from modelpivot.stages.view import freeze
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.lock import acquire_lock, release_lock
 from modelpivot.state.paths import StatePaths
-from modelpivot.state.releases import read_current
+from modelpivot.state.releases import read_current, read_release
 from modelpivot.state.runs import new_run_id
 
 OLD, NEW = "demo-old", "demo"
@@ -50,9 +53,7 @@ class DemoResult:
     """The run, and what the demo's own client saw from before it to after it."""
 
     run: RunResult
-    asked: int
-    lost_requests: int
-    downtime_s: float
+    seen: Lost
 
 
 def run_demo(places: DemoPlaces, *, fail: str | None, listener: Listener) -> DemoResult:
@@ -62,13 +63,14 @@ def run_demo(places: DemoPlaces, *, fail: str | None, listener: Listener) -> Dem
     hub = ensure_hub(places)
     host = places.host(hub.url, _engine_port(places))
     _prepare(places, host, listener)
-    recover(host, StatePaths(host.state_dir))
     old = _serve_old(host, listener)
     wait_for_prefect(places, prefect)
-    with Client(old.endpoint) as client:
+    client = Client([old.endpoint]).start()
+    try:
         result = _pivot(places, host, prefect, fail, listener)
-    seen = client.result()
-    return DemoResult(result, seen.asked, seen.lost_requests, seen.downtime_s)
+    finally:
+        seen = client.stop()
+    return DemoResult(result, seen)
 
 
 def _engine_port(places: DemoPlaces) -> int:
@@ -102,9 +104,11 @@ def _prepare(places: DemoPlaces, host: HostConfig, listener: Listener) -> None:
 def _serve_old(host: HostConfig, listener: Listener) -> Release:
     """The old model, answering: staged and started by the host's own switch. Left alone while a switch is open."""
     state = StatePaths(host.state_dir)
-    if read_cutover(state) and (current := read_current(state)):
-        return current
     context = open_context(host, name=OLD, listeners=[listener])
+    if cutover := read_cutover(state):
+        recover(context)
+        if read_cutover(state):
+            return read_release(state, cutover.from_release or cutover.to_release)
     acquire_lock(state, run_id=context.run.id, what=f"run {context.run.id}")
     try:
         return _stage_and_switch(context)
@@ -122,8 +126,8 @@ def _stage_and_switch(context: Context) -> Release:
     release = freeze(context, plan)
     check_shards(context, plan)
     current = read_current(context.state)
-    start_switch(context, to=release, frm=current if current and current.id != release.id else None, confirm="automatic")
-    cutover = follow_switch(context, lambda now: now.outcome is not None)
+    cutover = start_switch(context, to=release, frm=current if current and current.id != release.id else None, confirm="automatic")
+    cutover = follow_switch(context, cutover, until=is_closed)
     if cutover.outcome != "promoted":
         raise PivotError(f"the old model does not start: {cutover.reason}", hint="\n".join(cutover.cause[-10:]))
     return release
@@ -131,6 +135,6 @@ def _stage_and_switch(context: Context) -> Release:
 
 def _pivot(places: DemoPlaces, host: HostConfig, prefect: Service, fail: str | None, listener: Listener) -> RunResult:
     recipe = write_broken_recipe(places, read_recipe(NEW), fail) if fail else NEW
-    parameters = {"recipe": recipe, "dry_run": False, "agreed": True}
+    parameters: dict[str, JsonValue] = {"recipe": recipe, "dry_run": False, "agreed": True}
     child = FlowChild(host, "pivot", parameters, new_run_id(read_recipe(recipe).name), env=prefect_environment(places, prefect.url))
     return child.follow(listener)
