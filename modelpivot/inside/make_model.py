@@ -5,11 +5,13 @@ Run by the engine's Python, without network: `make_model.py old=FOLDER new=FOLDE
     old   a Qwen3 in bf16
     new   the DeepSeek V3 architecture (MLA, experts routed by noaux_tc) in bf16, in ten shards or so, its config declaring an FP8 KV cache
 
-What they answer is noise; architecture, loading, kernels and serving are real.
+What they answer is noise, yet always the same and never one word again and again: after each token the next one of a shuffled
+vocabulary is by far the likeliest. Architecture, loading, kernels and serving are real.
 """
 
 import argparse
 import json
+import zlib
 from pathlib import Path
 
 import torch
@@ -17,6 +19,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, DeepseekV3Config, PreTrainedTokenizerFast, Qwen3Config
 
 VOCABULARY = 4096
+SOURCES = 40
 SPECIAL = ("<|begin|>", "<|end|>", "<|fill|>")
 COMMON = {
     "vocab_size": VOCABULARY,
@@ -27,6 +30,7 @@ COMMON = {
     "tie_word_embeddings": False,
     "dtype": "bfloat16",
 }
+LIKELIEST_LOGIT = 10.0
 CHAT_TEMPLATE = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant:"
 KV_CACHE_SCHEME = {"num_bits": 8, "type": "float", "strategy": "tensor", "dynamic": False, "symmetric": True}
 DECLARES_FP8_KV_CACHE = {
@@ -82,10 +86,24 @@ MODELS = {
 }
 
 
+def chain_tokens(model, seed):
+    """Embeddings that outweigh the layers, and an output row for each token that lies along the embedding of the one before it."""
+    ids = torch.arange(len(SPECIAL), VOCABULARY)
+    shuffled = ids[torch.randperm(len(ids), generator=torch.Generator().manual_seed(seed))]
+    output_std = LIKELIEST_LOGIT / model.config.hidden_size
+    embeddings, output = model.get_input_embeddings().weight, model.get_output_embeddings().weight
+    with torch.no_grad():
+        embeddings.normal_(std=1.0)
+        output.normal_(std=output_std)
+        output[shuffled] = output_std * embeddings[shuffled.roll(1)]
+
+
 def write_weights(kind, folder, seed):
     config, further = MODELS[kind]
     torch.manual_seed(seed)
-    model = AutoModelForCausalLM.from_config(config()).to(torch.bfloat16)
+    model = AutoModelForCausalLM.from_config(config())
+    chain_tokens(model, seed)
+    model = model.to(torch.bfloat16)
     model.save_pretrained(folder, max_shard_size=SHARD_BYTES[kind])
     path = folder / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **further}, indent=2) + "\n")
@@ -104,7 +122,8 @@ def write_tokenizer(folder):
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(Path(argparse.__file__).read_text().splitlines(), trainer)
+    sources = sorted(Path(argparse.__file__).parent.glob("*.py"))[:SOURCES]
+    tokenizer.train_from_iterator((line for path in sources for line in path.read_text().splitlines()), trainer)
     tokenizer.add_tokens([f"filler{number}" for number in range(tokenizer.get_vocab_size(), VOCABULARY)])
     begin, end, fill = SPECIAL
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=begin, eos_token=end, pad_token=fill)
@@ -126,7 +145,7 @@ def main():
     arguments = parser.parse_args()
     for kind, folder in arguments.targets:
         folder.mkdir(parents=True, exist_ok=True)
-        write_weights(kind, folder, arguments.seed)
+        write_weights(kind, folder, zlib.crc32(f"{kind} {arguments.seed}".encode()))
         write_tokenizer(folder)
         files = sorted(path for path in folder.iterdir() if path.is_file())
         shards = sum(path.suffix == ".safetensors" for path in files)
