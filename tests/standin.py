@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """A stand-in for an engine, and called one: binds a port, "loads", answers like vLLM, and misbehaves on demand. Standard library only.
 
-standin.py --port 8000 --name small [--load-s 0.3] [--fault FAULT]
+standin.py --port 8000 --name small [--load-s 0.15] [--fault FAULT]
 
 FAULT: none; die_at_start (with a traceback far above the last line); die_after_ready (one second after the first generation); hang_loading;
-hang_generating (/health is 200); lie (/health is 200, generation is 500); garbage (one token over and over); empty (no token); ignore_term;
+hang_generating (/health is 200); die_hanging (the same, and dies 0.3 s later); lie (/health is 200, generation is 500); ignore_term;
+garbage (one token over and over); empty (no token);
 child (leaves a child in a session of its own that ignores SIGTERM, as VLLM::EngineCore may outlive its API server);
 nan (log-probabilities that are no numbers); unlisted (another model name); drift (other log-probabilities at every start)
 """
@@ -21,8 +22,9 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
-WORDS = "the quick brown fox jumps over a lazy dog while rain falls on old stones".split()
+WORDS = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "while", "rain", "falls", "on", "old", "stones"]
 TRACEBACK = """(EngineCore pid=2) ERROR 11-30 08:36:00 [core.py:1330] EngineCore failed to start.
 (EngineCore pid=2) ERROR 11-30 08:36:00 [core.py:1330] Traceback (most recent call last):
 (EngineCore pid=2) ERROR 11-30 08:36:00 [core.py:1330]   File "/engine/deepseek_v2.py", line 1731, in load_weights
@@ -56,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
     salt = ""
     is_asked = threading.Event()
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *args: object) -> None:
         """Quiet."""
 
     def do_GET(self) -> None:
@@ -74,13 +76,16 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(404, {"error": f"no model {body.get('model')}"})
         elif self.options.fault == "hang_generating":
             time.sleep(3600)
+        elif self.options.fault == "die_hanging":
+            threading.Timer(0.3, os._exit, [1]).start()
+            time.sleep(3600)
         elif self.options.fault == "lie":
             self._answer(500, {"error": "EngineDeadError"})
         else:
             self.is_asked.set()
             self._answer(200, self._complete(body))
 
-    def _complete(self, body: dict) -> dict:
+    def _complete(self, body: Any) -> Any:
         fault, prompt = self.options.fault, body.get("prompt") or json.dumps(body.get("messages"))
         count = 0 if fault == "empty" else int(body.get("max_tokens", 16))
         tokens, logprobs = generate(self.options.name, prompt, count, self.salt)
@@ -95,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
             choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "length"}
         return {"id": "x", "model": self.options.name, "choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": count}}
 
-    def _answer(self, status: int, body: dict) -> None:
+    def _answer(self, status: int, body: Any) -> None:
         content = json.dumps(body).encode()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self.send_response(status)
@@ -109,7 +114,14 @@ def leave_child() -> None:
     """A child that outlives us: session of its own, ignores SIGTERM, its environment kept (it carries the unit's token)."""
     script = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('child', flush=True); time.sleep(3600)"
     child = subprocess.Popen([sys.executable, "-I", "-S", "-c", script], start_new_session=True, stdout=subprocess.PIPE)
+    assert child.stdout is not None
     child.stdout.readline()
+
+
+def end(after_s: float) -> None:
+    """End as an engine does that shuts down in order."""
+    time.sleep(after_s)
+    os._exit(0)
 
 
 def load(options: argparse.Namespace) -> None:
@@ -131,24 +143,30 @@ def load(options: argparse.Namespace) -> None:
     say("GPU KV cache size: 1,024 tokens")
 
 
+def take_one(path: Path) -> bool:
+    """Whether this start has the fault; counts the file down."""
+    left = int(path.read_text()) if path.exists() else 0
+    if left:
+        path.write_text(str(left - 1))
+    return left > 0
+
+
 def main() -> None:
     """Load, bind, answer until told to end."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--name", required=True)
-    parser.add_argument("--load-s", type=float, default=0.3)
+    parser.add_argument("--load-s", type=float, default=0.15)
     parser.add_argument("--stop-s", type=float, default=0.0)
     parser.add_argument("--fault", default="none")
-    parser.add_argument("--fault-once", type=Path, help="the fault holds only while this file is missing; it is made")
+    parser.add_argument("--fault-times", type=Path, help="file with the number of starts that still have the fault; missing: none")
     options = parser.parse_args()
-    if options.fault_once and options.fault_once.exists():
+    if options.fault_times and not take_one(options.fault_times):
         options.fault = "none"
-    elif options.fault_once:
-        options.fault_once.touch()
     if options.fault == "ignore_term":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     else:
-        signal.signal(signal.SIGTERM, lambda *_: (time.sleep(options.stop_s), os._exit(0)))
+        signal.signal(signal.SIGTERM, lambda *_: end(options.stop_s))
     if options.fault == "child":
         leave_child()
     load(options)

@@ -21,6 +21,7 @@ from modelpivot.settings import to_environment
 from modelpivot.stages.context import Context, open_context
 from modelpivot.stages.switch import follow_switch, is_closed, start_switch
 from modelpivot.state.cutovers import read_cutover, read_cutover_of_run
+from modelpivot.state.lock import read_lock
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.releases import list_releases, record_current, record_proved, write_release
 from modelpivot.supervisors.lineage import read_rows
@@ -41,9 +42,13 @@ def free_port() -> int:
         return port
 
 
-def wait_until(read: Callable[[], T], *, what: str, deadline_s: float = 20.0, interval_s: float = 0.02) -> T:
+def wait_until(read: Callable[[], T | None], *, what: str, deadline_s: float = 20.0, interval_s: float = 0.02) -> T:
     """The first value that is true."""
-    return wait_for(read, lambda value, _: value or None, what=what, deadline_s=deadline_s, interval_s=interval_s)
+
+    def judge(value: T | None, waited_s: float) -> T | None:
+        return value or None
+
+    return wait_for(read, judge, what=what, deadline_s=deadline_s, interval_s=interval_s)
 
 
 @dataclass
@@ -90,6 +95,10 @@ class SwitchHost:
             hooks=hooks,
             created_at=time.time(),
         )
+        return self.write(release)
+
+    def write(self, release: Release) -> Release:
+        """Freeze a release in the state."""
         write_release(self.state, release)
         return release
 
@@ -136,6 +145,10 @@ class SwitchHost:
             return cutover if cutover and cutover.phase == "closed" else None
 
         return wait_until(read, what="the switch to close", deadline_s=deadline_s)
+
+    def wait_unlocked(self) -> None:
+        """Until nobody holds the host."""
+        wait_until(lambda: read_lock(self.state) is None, what="the lock to be let go of")
 
     def engines(self) -> list[int]:
         """Every living process of a stand-in of this host, whoever started it."""

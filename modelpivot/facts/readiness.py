@@ -13,8 +13,8 @@ from modelpivot.models.readiness import Readiness
 from modelpivot.models.release import Endpoint, Release
 
 HEALTH_S = 5.0
-GENERATION_S = 30.0
-"""Seconds for one short generation; the first one after a start compiles kernels. Not after that: the rung is asked again."""
+LEAST_GENERATION_S = 30.0
+"""Seconds for one short generation, or `probe_s` where that is more: the first one after a start may compile kernels."""
 PAUSE_S = 0.15
 
 
@@ -30,7 +30,7 @@ def read_ready(release: Release, key: str | None, processes: Callable[[], list[P
         return Readiness(missing="health", found=str(health))
     if listed := _read_not_listed(endpoint, key):
         return Readiness(missing="models", found=listed)
-    problem = read_generates(endpoint, key=key, timeout_s=GENERATION_S)
+    problem = read_generates(endpoint, key=key, timeout_s=max(LEAST_GENERATION_S, release.deadlines.probe_s))
     return Readiness(missing="generation" if problem else None, found=problem)
 
 

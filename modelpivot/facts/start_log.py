@@ -10,7 +10,7 @@ from pathlib import Path
 
 from modelpivot.models.readiness import StartPhase
 
-READ_BYTES = 2_000_000
+READ_BYTES = 400_000
 """Of head and of tail of a log; what lies between is passed over."""
 CAUSE_LINES = 12
 
@@ -18,8 +18,8 @@ PHASES = (
     ("configuring", re.compile(r"non-default args|Resolved architecture")),
     ("engine", re.compile(r"Initializing a V\d LLM engine")),
     ("weights", re.compile(r"Starting to load model|Loading model from scratch|Loading \w+ checkpoint shards")),
-    ("memory", re.compile(r"Model loading took|KV cache memory|KV cache size|KV cache space")),
-    ("compile", re.compile(r"torch\.compile|Dynamo bytecode|Compiling a graph")),
+    ("memory", re.compile(r"Model loading took|KV cache memory|KV cache size|GiB for KV cache")),
+    ("compile", re.compile(r"directory: \S*torch_compile_cache|Dynamo bytecode|Compiling a graph|torch\.compile took")),
     ("graphs", re.compile(r"Capturing CUDA graphs?|Graph capturing")),
     ("listening", re.compile(r"Starting vLLM (API )?server")),
     ("up", re.compile(r"Application startup complete")),
@@ -64,11 +64,13 @@ def parse_start_log(text: str) -> StartPhase:
     """Phase, count of different lines, and the cause when it failed."""
     lines = [_bare(line) for line in re.split(r"[\r\n]+", text)]
     word, done, total = "starting", None, None
-    for _, line in lines:
+    told = dict.fromkeys(line for _, line in lines if line)
+    for line in reversed(told):
         if (found := _phase(line)) is not None:
             word, (done, total) = found, _count(line)
-    told = {line for _, line in lines if line and not IDLE.search(line)}
-    return StartPhase(word=word, done=done, total=total, progress_lines=len(told), cause=_find_cause(lines))
+            break
+    told_new = [line for line in told if not IDLE.search(line)]
+    return StartPhase(word=word, done=done, total=total, progress_lines=len(told_new), cause=_find_cause(lines))
 
 
 def _bare(line: str) -> tuple[str, str]:

@@ -1,5 +1,7 @@
 """Judges for the waits of a switch: pure, over facts that were read. None: wait on; an answer ends the wait; an error ends it badly."""
 
+import re
+from collections.abc import Sequence
 from typing import Literal
 
 from modelpivot.errors import SwitchFailed
@@ -7,6 +9,7 @@ from modelpivot.models.facts import Gpus
 from modelpivot.models.frozen import Unread
 from modelpivot.models.readiness import FreeFact, StartFact
 
+ERROR_LINE = re.compile(r"^[\w.]*(Error|Exception)\b")
 FREE_GPU_BYTES = 1_500_000_000
 """A GPU that uses less is free: the driver alone holds some hundred MB, an engine many GB."""
 
@@ -47,7 +50,8 @@ def _name_busy_gpus(gpus: Gpus | Unread) -> list[str]:
 def judge_start(fact: StartFact, *, ready_s: float) -> Literal[True] | None:
     """True when it generates. SwitchFailed when it is dead, or made no progress for `ready_s` seconds."""
     if not fact.is_alive:
-        raise SwitchFailed(f"the engine ended while it started (phase {fact.phase})", step="ready", cause=fact.phase.cause)
+        words = name_cause(fact.phase.cause)
+        raise SwitchFailed(f"the engine ended while it started, in phase {fact.phase}{words}", step="ready", cause=fact.phase.cause)
     if fact.ready.is_ready:
         return True
     if fact.quiet_s >= ready_s:
@@ -58,6 +62,12 @@ def judge_start(fact: StartFact, *, ready_s: float) -> Literal[True] | None:
             hint=_advise(fact),
         )
     return None
+
+
+def name_cause(cause: Sequence[str]) -> str:
+    """The one line of a cause that names the error, as an end of a sentence; empty without a cause."""
+    line = next((line for line in cause if ERROR_LINE.match(line)), cause[0] if cause else "")
+    return f": {line.strip()[:200]}" if line else ""
 
 
 def _advise(fact: StartFact) -> str:

@@ -81,6 +81,7 @@ def _carry_out_alone(host: HostConfig, state: StatePaths, cutover: Cutover, *, i
     for sign in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sign, lambda *_: hand.is_signalled.set())
     hand.rewrite(switch=own_process_id())
+    hand.take_reserve()
     began = time.monotonic()
     hand.tell("switch", "started", f"from {cutover.from_release or 'nothing'} to {to.id}" + (", backwards" if is_back else ""))
     client.start()
@@ -115,9 +116,9 @@ def _go_forward(hand: Hand, frm: Release | None, to: Release) -> str:
     _bring_up(hand, to)
     record_proved(hand.state, to.id)
     settle(hand)
-    wait_for_decision(hand, to)
+    reason = wait_for_decision(hand, to)
     record_current(hand.state, to.id)
-    return ""
+    return reason
 
 
 def _bring_up(hand: Hand, release: Release) -> None:
@@ -142,6 +143,7 @@ def _undo(hand: Hand, frm: Release | None, to: Release) -> tuple[Outcome, str]:
 def _go_back(hand: Hand, frm: Release | None, to: Release, why: PivotError) -> tuple[Outcome, str]:
     """The same steps with the releases exchanged, twice if need be. Whatever happens, what it ends in is said."""
     cause = list(getattr(why, "cause", ())) or list(getattr(why, "last_lines", ()))
+    hand.free_reserve()
     hand.client.resume()
     hand.rewrite(phase="returning", phase_since=time.time(), reason=why.message, cause=cause or hand.cutover.cause)
     hand.tell("switch", "warning", f"going back: {why.message}")
@@ -151,21 +153,29 @@ def _go_back(hand: Hand, frm: Release | None, to: Release, why: PivotError) -> t
             stop(hand, to, name="stop new")
             if frm is None:
                 return "nothing_serves", f"{why.message}; nothing served before either, {to.id} was stopped"
-            _bring_back(hand, frm, to, is_clean=attempt > 0)
+            doubt = _bring_back(hand, frm, to, is_last=attempt == TRIES_BACK - 1)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is tried once more and then said
             problems.append(str(getattr(error, "message", error)))
             hand.tell("switch", "warning", f"the way back, attempt {attempt + 1} of {TRIES_BACK}: {problems[-1]}")
         else:
             settle(hand)
-            return "returned", why.message
+            record_current(hand.state, frm.id)
+            return "returned", why.message + doubt
     return "nothing_serves", _describe_wreck(hand, frm, to, why, problems)
 
 
-def _bring_back(hand: Hand, frm: Release, to: Release, *, is_clean: bool) -> None:
-    if is_clean:
+def _bring_back(hand: Hand, frm: Release, to: Release, *, is_last: bool) -> str:
+    """Start the old release; what has to be said of it. In the last attempt a release that generates stays up, whatever its probe says."""
+    if is_last:
         stop(hand, frm)
     prove_free(hand, to, frm)
-    _bring_up(hand, frm)
+    try:
+        _bring_up(hand, frm)
+    except SwitchFailed as error:
+        if not is_last or error.step != "probe" or hand.supervisor.status(frm).state != "running":
+            raise
+        return f"; {frm.id} serves again, but not as it was proved: {error.message}"
+    return ""
 
 
 def _describe_wreck(hand: Hand, frm: Release | None, to: Release, why: PivotError, problems: list[str]) -> str:
@@ -183,6 +193,7 @@ def _describe_wreck(hand: Hand, frm: Release | None, to: Release, why: PivotErro
 
 def _close(hand: Hand, outcome: Outcome, reason: str, seconds: float) -> Cutover:
     """Tell how it ended, and move the switch to its run."""
+    hand.free_reserve()
     lost = hand.client.stop()
     closed = hand.cutover.model_copy(
         update={"phase": "closed", "phase_since": time.time(), "outcome": outcome, "reason": reason, "lost": lost}

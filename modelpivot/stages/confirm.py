@@ -31,13 +31,13 @@ class Unconfirmed(Frozen):
         return "no decision"
 
 
-def wait_for_decision(hand: Hand, release: Release) -> None:
-    """Returns when the release shall stay: promoted, or kept at the deadline.
+def wait_for_decision(hand: Hand, release: Release) -> str:
+    """Returns when the release shall stay: empty when somebody said so, otherwise why it stays all the same.
 
     AskedToReturn when it shall not, or nobody said; SwitchFailed when the engine dies or answers nothing for `probe_s`.
     """
     if hand.cutover.confirm == "automatic":
-        return
+        return ""
     confirm_s = hand.cutover.deadlines.confirm_s
     hand.check()
     hand.rewrite(phase="unconfirmed", phase_since=time.time(), confirm_by=time.time() + confirm_s)
@@ -46,13 +46,13 @@ def wait_for_decision(hand: Hand, release: Release) -> None:
     key = read_api_key(release)
     ladder = Ladder(lambda: read_ready(release, key, lambda: hand.supervisor.processes(release)), pause_s=LOOK_EVERY_S)
     try:
-        _watch(hand, release, ladder, confirm_s)
+        return _watch(hand, release, ladder, confirm_s)
     finally:
         ladder.close()
         hand.client.resume()
 
 
-def _watch(hand: Hand, release: Release, ladder: Ladder, confirm_s: float) -> None:
+def _watch(hand: Hand, release: Release, ladder: Ladder, confirm_s: float) -> str:
     began = time.monotonic()
 
     def read() -> Unconfirmed:
@@ -72,8 +72,12 @@ def _watch(hand: Hand, release: Release, ladder: Ladder, confirm_s: float) -> No
         return "nobody" if waited_s >= confirm_s else None
 
     answer = hand.wait(read, judge, step="confirm", what="a decision", deadline_s=confirm_s + 1)
-    if answer == "nobody" and hand.cutover.unconfirmed == "return":
-        raise AskedToReturn(f"nobody confirmed {release.id} within {confirm_s:g} s")
+    if answer == "stays":
+        return ""
+    silence = f"nobody confirmed {release.id} within {confirm_s:g} s"
+    if hand.cutover.unconfirmed == "return":
+        raise AskedToReturn(silence)
+    return f"{silence}; it was kept, as the recipe says"
 
 
 def settle(hand: Hand) -> None:

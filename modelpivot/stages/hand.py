@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from modelpivot.benchmark.client import Client
 from modelpivot.errors import PivotError, SwitchFailed
+from modelpivot.files import write_atomic
 from modelpivot.models.cutover import Cutover, Phase, StepTime
 from modelpivot.models.event import Kind
 from modelpivot.models.release import Release
@@ -18,6 +19,8 @@ from modelpivot.state.paths import StatePaths
 from modelpivot.state.runs import Journal
 from modelpivot.supervisors.protocol import Supervisor
 from modelpivot.waiting import WaitedTooLong, wait_for
+
+RESERVE_BYTES = 1_000_000
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -60,6 +63,14 @@ class Hand:
                 raise
             self.tell("switch", "warning", f"the state cannot be written: {error}")
         self.cutover = changed
+
+    def take_reserve(self) -> None:
+        """Hold some bytes of the state's disk, so that the way back can write its files when the disk fills up meanwhile."""
+        write_atomic(self.state.reserve, b"\0" * RESERVE_BYTES)
+
+    def free_reserve(self) -> None:
+        """Give those bytes back to the disk; nothing to do when they are free."""
+        self.state.reserve.unlink(missing_ok=True)
 
     def tell(self, stage: str, kind: Kind, message: str = "", **data: JsonValue) -> None:
         """Tell the run's journal; the switch goes on without it when the disk takes no more."""

@@ -1,24 +1,48 @@
-"""Finish, backwards, what a dead switch process left open. Runs at boot, by hand, and by a run that follows a switch."""
+"""Bring a host back to its proved release: undo what a dead switch process left open, start the current release where it is down.
+
+Runs at boot and by hand. A run that follows a switch does the first half itself.
+"""
 
 from modelpivot.errors import HostHeld
 from modelpivot.host import own_process_id
 from modelpivot.models.cutover import Cutover
 from modelpivot.stages.context import Context
-from modelpivot.stages.switch import follow_switch, holder_of, is_closed, launch_switch
+from modelpivot.stages.switch import follow_switch, holder_of, is_closed, launch_switch, start_switch
 from modelpivot.state.cutovers import read_cutover, write_cutover
 from modelpivot.state.lock import read_lock
+from modelpivot.state.releases import read_current
+from modelpivot.supervisors.choose import choose_supervisor
 
 
 def recover(context: Context) -> Cutover | None:
-    """The closed switch; None when none is open, or a living process carries it out. HostHeld when another run holds the host."""
+    """The closed switch; None when there is nothing to do: the current release runs, or a living process carries a switch out.
+
+    HostHeld when another run holds the host.
+    """
     cutover = read_cutover(context.state)
-    if cutover is None or holder_of(cutover) is not None:
+    if cutover is None:
+        return _start_current(context)
+    if holder_of(cutover) is not None:
         return None
+    launch_switch(context.host, context.state, _with_our_token(context, cutover), is_back=True)
+    return follow_switch(context, cutover, until=is_closed)
+
+
+def _with_our_token(context: Context, cutover: Cutover) -> Cutover:
+    """The switch, to be taken over by the lock that this process holds, if it holds one."""
     lock = read_lock(context.state)
-    if lock is not None and lock.holder != own_process_id():
-        raise HostHeld(f"this host is held by {lock.what} (process {lock.holder.pid})", hint="it carries the open switch; wait for it")
-    if lock is not None and lock.token != cutover.lock_token:
-        cutover = cutover.model_copy(update={"lock_token": lock.token})
-        write_cutover(context.state, cutover)
-    launch_switch(context.host, context.state, cutover, is_back=True)
+    if lock is None or lock.token == cutover.lock_token:
+        return cutover
+    if lock.holder != own_process_id():
+        raise HostHeld(f"this host is held by {lock.what} (process {lock.holder.pid})", hint="wait for it, then recover")
+    cutover = cutover.model_copy(update={"lock_token": lock.token})
+    write_cutover(context.state, cutover)
+    return cutover
+
+
+def _start_current(context: Context) -> Cutover | None:
+    current = read_current(context.state)
+    if current is None or choose_supervisor(context.host, context.state).status(current).state == "running":
+        return None
+    cutover = start_switch(context, to=current, frm=None, confirm="automatic")
     return follow_switch(context, cutover, until=is_closed)

@@ -15,6 +15,8 @@ from modelpivot.supervisors.process import read_api_key
 GROWTH_BYTES = 16_000_000
 """Memory that counts as progress."""
 MEMORY_EVERY_S = 1.0
+LOG_PAUSE = 3
+"""Times as long as reading the log took, it is left alone: a flooded one must not keep us from seeing a death."""
 
 
 def serve(hand: Hand, release: Release) -> None:
@@ -47,7 +49,7 @@ class StartWatch:
     def __init__(self, hand: Hand, release: Release) -> None:
         self._hand, self._release = hand, release
         self._log = hand.supervisor.log_path(release)
-        self._phase, self._log_size = StartPhase(), -1
+        self._phase, self._log_size, self._log_not_before = StartPhase(), -1, 0.0
         self._progress_at, self._memory_at, self._most_bytes = time.monotonic(), 0.0, 0
         key = read_api_key(release)
         self._ladder = Ladder(lambda: read_ready(release, key, lambda: hand.supervisor.processes(release)))
@@ -55,16 +57,17 @@ class StartWatch:
     def read(self) -> StartFact:
         """One look. The log is read after the process, so that a dead engine's last words are in it."""
         is_alive = self._hand.supervisor.status(self._release).state == "running"
-        if self._has_new_phase() | self._has_more_memory():
+        if self._has_new_phase(is_last=not is_alive) | self._has_more_memory():
             self._progress_at = time.monotonic()
         ready = self._ladder.last if is_alive else Readiness(missing="process", found="it ended")
         return StartFact(is_alive=is_alive, phase=self._phase, ready=ready, quiet_s=time.monotonic() - self._progress_at)
 
-    def _has_new_phase(self) -> bool:
-        size = self._log.stat().st_size if self._log.exists() else 0
-        if size == self._log_size:
+    def _has_new_phase(self, *, is_last: bool) -> bool:
+        size, began = self._log.stat().st_size if self._log.exists() else 0, time.monotonic()
+        if size == self._log_size or (began < self._log_not_before and not is_last):
             return False
         before, self._log_size, self._phase = self._phase, size, read_start_log(self._log)
+        self._log_not_before = time.monotonic() + LOG_PAUSE * (time.monotonic() - began)
         if str(before) != str(self._phase):
             self._tell()
         return before != self._phase
@@ -85,7 +88,7 @@ class StartWatch:
 
     def with_cause(self, error: SwitchFailed) -> SwitchFailed:
         """The same error with the engine's words for the cause, or its last ones where it named none."""
-        cause = error.cause or self._phase.cause or read_last_lines(self._log, 5)
+        cause = error.cause or read_start_log(self._log).cause or read_last_lines(self._log, 5)
         return SwitchFailed(error.message, step="ready", cause=cause, hint=error.hint)
 
     def close(self) -> None:

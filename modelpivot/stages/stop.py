@@ -1,5 +1,7 @@
 """Stop a release and prove that nothing of it is left: no process, no listener on the port, no GPU memory. Called by the switch."""
 
+import shutil
+
 from modelpivot.facts.gpus import read_gpus
 from modelpivot.facts.services import read_listeners
 from modelpivot.models.facts import Gpus, Listener
@@ -50,7 +52,7 @@ def _read_holders(port: int, own: set[int]) -> list[Listener] | Unread:
 
 
 def name_blockers(supervisor: Supervisor, frm: Release | None, to: Release) -> list[str]:
-    """Before anything is stopped: who, beside the release that goes, holds the port or the GPUs that `to` needs. Empty: the way is free."""
+    """Before anything is stopped: what `to` lacks, and who beside the release that goes holds its port or GPUs. Empty: the way is free."""
     fact = read_free(supervisor, None, to)
     old = {process.pid for process in supervisor.processes(frm)} if frm else set()
     holders, gpus = fact.holders, fact.gpus
@@ -58,7 +60,15 @@ def name_blockers(supervisor: Supervisor, frm: Release | None, to: Release) -> l
         holders = [holder for holder in holders if holder.pid not in old]
     if not isinstance(gpus, Unread):
         gpus = _without(gpus, old)
-    return name_obstacles(fact.model_copy(update={"holders": holders, "gpus": gpus}))
+    return _name_missing(to) + name_obstacles(fact.model_copy(update={"holders": holders, "gpus": gpus}))
+
+
+def _name_missing(release: Release) -> list[str]:
+    engine = release.start.argv[0]
+    found = [] if shutil.which(engine) else [f"the engine {engine} is not there"]
+    paths = dict.fromkeys((release.view_dir, release.start.working_directory))
+    found += [f"{path} is not there" for path in paths if not path.is_dir()]
+    return [f"{words}: run the recipe again, `modelpivot run` brings it back" for words in found]
 
 
 def _without(gpus: Gpus, pids: set[int]) -> Gpus:

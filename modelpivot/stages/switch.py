@@ -15,7 +15,7 @@ from modelpivot.models.release import Release
 from modelpivot.settings import to_environment
 from modelpivot.stages.context import Context
 from modelpivot.state.cutovers import ask_decision, attach_run, close_cutover, read_cutover, read_cutover_of_run, write_intent
-from modelpivot.state.lock import acquire_lock, read_lock
+from modelpivot.state.lock import acquire_lock
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.runs import new_run_id
 from modelpivot.supervisors.choose import choose_supervisor
@@ -24,6 +24,8 @@ from modelpivot.waiting import WaitedTooLong, wait_for
 TakeOver = Literal["took over", "closed", "ended", "starts"]
 TAKE_OVER_S = 60.0
 LET_GO_S = 10.0
+RIVAL_S = 2.0
+"""Seconds in which another process that recovers the same switch may show itself."""
 
 
 def start_switch(
@@ -70,15 +72,16 @@ def launch_switch(host: HostConfig, state: StatePaths, cutover: Cutover, *, is_b
     process = choose_supervisor(host, state).start_switch(argv, env=to_environment(_with_absolute_paths(host)), log=log)
 
     def read() -> TakeOver:
-        if not is_alive(process):
-            return "ended" if _is_open(state, cutover.id) else "closed"
-        lock, now = read_lock(state), read_cutover(state)
+        is_started = is_alive(process)
+        now = read_cutover(state)
         if now is None or now.id != cutover.id:
             return "closed"
-        return "took over" if lock and lock.holder == process and now.switch == process else "starts"
+        if now.switch != cutover.switch and holder_of(now):
+            return "took over"
+        return "starts" if is_started else "ended"
 
     def judge(how: TakeOver, waited_s: float) -> TakeOver | None:
-        return None if how == "starts" else how
+        return None if how == "starts" or (how == "ended" and waited_s < RIVAL_S) else how
 
     try:
         how = wait_for(read, judge, what="the switch process to take over", deadline_s=TAKE_OVER_S, interval_s=0.02)
@@ -86,11 +89,6 @@ def launch_switch(host: HostConfig, state: StatePaths, cutover: Cutover, *, is_b
         raise SwitchFailed(error.message, step="switch", cause=read_last_lines(log, 5)) from error
     if how == "ended":
         raise SwitchFailed("the switch process ended before it took over; it touched nothing", step="switch", cause=read_last_lines(log, 5))
-
-
-def _is_open(state: StatePaths, cutover_id: str) -> bool:
-    cutover = read_cutover(state)
-    return cutover is not None and cutover.id == cutover_id
 
 
 def _with_absolute_paths(host: HostConfig) -> HostConfig:

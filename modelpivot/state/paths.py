@@ -124,6 +124,11 @@ class StatePaths:
         return self.root / "switch.guard"
 
     @property
+    def reserve(self) -> Path:
+        """Bytes that an open switch holds, to be given up when the disk is full."""
+        return self.root / "reserve"
+
+    @property
     def lock(self) -> Path:
         """Who may change this host."""
         return self.root / "lock.json"

@@ -47,10 +47,10 @@ def read_unit_processes(main: ProcessId | None, token: str, known: Iterable[Proc
     rows, boot = read_rows(), boot_id()
     seen = {process.pid for process in known if process.boot_id == boot and _is(rows, process)}
     for row in rows.values():
-        carries = _carries(row.pid, token)
-        if carries or (main is not None and main.boot_id == boot and _is_of_group(rows, row, main, is_blank=carries is None)):
+        is_marked = carries(row.pid, TOKEN_VARIABLE, token)
+        if is_marked or (main is not None and main.boot_id == boot and _is_of_group(rows, row, main, is_blank=is_marked is None)):
             seen.add(row.pid)
-    return [ProcessId(pid=pid, start_time=rows[pid].start_time, boot_id=boot) for pid in sorted(_with_descendants(seen, rows))]
+    return [ProcessId(pid=pid, start_time=rows[pid].start_time, boot_id=boot) for pid in sorted(with_descendants(seen, rows))]
 
 
 def _is(rows: Mapping[int, Row], process: ProcessId) -> bool:
@@ -64,18 +64,19 @@ def _is_of_group(rows: Mapping[int, Row], row: Row, main: ProcessId, *, is_blank
     return _is(rows, main) or (main.pid not in rows and row.session == main.pid and is_blank)
 
 
-def _carries(pid: int, token: str) -> bool | None:
-    """Whether the process carries the token; None when its environment cannot be read or was overwritten."""
+def carries(pid: int, variable: str, value: str) -> bool | None:
+    """Whether the process has the variable with this value; None when its environment cannot be read or was overwritten."""
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return None
-    if f"{TOKEN_VARIABLE}={token}".encode() in environment.split(b"\0"):
+    if f"{variable}={value}".encode() in environment.split(b"\0"):
         return True
     return False if environment.strip(b"\0 ") else None
 
 
-def _with_descendants(pids: set[int], rows: Mapping[int, Row]) -> set[int]:
+def with_descendants(pids: set[int], rows: Mapping[int, Row]) -> set[int]:
+    """The processes and all that descends from them."""
     found, grew = set(pids), True
     while grew:
         more = {row.pid for row in rows.values() if row.parent in found} - found

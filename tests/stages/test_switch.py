@@ -1,12 +1,8 @@
 """A switch from one stand-in engine to another, as a run does it."""
 
-import pytest
-
-from modelpivot.models.cutover import Cutover
-from modelpivot.models.recipe import Hooks
 from modelpivot.stages.promote import promote
-from modelpivot.stages.switch import follow_switch, is_closed, is_unconfirmed, start_switch
-from modelpivot.state.cutovers import ask_decision, read_cutover
+from modelpivot.stages.switch import follow_switch, is_unconfirmed, start_switch
+from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.lock import read_lock
 from modelpivot.state.releases import read_book
 from modelpivot.state.runs import read_events
@@ -46,17 +42,3 @@ def test_steps_are_told(switch_host: SwitchHost) -> None:
     events, _ = read_events(switch_host.state.run(closed.run_id))
     finished = {event.stage: event.data["seconds"] for event in events if event.kind == "finished"}
     assert {"stop old", "prove free", "serve", "ready", "probe", "switch"} <= set(finished)
-
-
-@pytest.mark.parametrize("fault", ["die_at_start", "lie", "garbage", "empty", "nan", "unlisted", "die_after_ready"])
-def test_goes_back(switch_host: SwitchHost, fault: str) -> None:
-    """Whatever is wrong with the new release, the old one answers again, alone."""
-    from modelpivot.models.recipe import Deadlines
-
-    impatient = Deadlines(stop_s=3, free_s=5, ready_s=1.5, ready_max_s=4, probe_s=5, confirm_s=30)
-    old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new", fault=fault, deadlines=impatient)
-    closed = switch_host.switch(old, new, confirm="asked")
-    assert closed.outcome == "returned", closed
-    assert answers(old)
-    assert len(switch_host.engines()) == 1
-    assert read_book(switch_host.state).current == "old"

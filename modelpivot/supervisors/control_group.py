@@ -1,0 +1,48 @@
+"""Which living processes are a systemd unit's own: by its control group, by the invocation id in their environment, by parentage.
+
+$ cat /proc/1234/cgroup
+0::/system.slice/vllm-glm5.service
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from modelpivot.host import boot_id
+from modelpivot.models.cutover import ProcessId
+from modelpivot.supervisors.lineage import carries, read_rows, with_descendants
+
+INVOCATION_VARIABLE = "INVOCATION_ID"
+
+
+def read_group_processes(group: str, invocation_id: str, known: Iterable[ProcessId] = ()) -> list[ProcessId]:
+    """Every living process of the unit. `known`: proved earlier, counted while they live, with all that descends from them.
+
+    `group` and `invocation_id` as systemd names them; an empty one counts nobody.
+    """
+    rows, boot = read_rows(), boot_id()
+    alive = {row.pid: ProcessId(pid=row.pid, start_time=row.start_time, boot_id=boot) for row in rows.values()}
+    seen = {process.pid for process in known if alive.get(process.pid) == process}
+    seen |= {pid for pid in rows if is_in_group(pid, group) or (invocation_id and carries(pid, INVOCATION_VARIABLE, invocation_id))}
+    return [alive[pid] for pid in sorted(with_descendants(seen, rows))]
+
+
+def is_in_group(pid: int, group: str) -> bool:
+    """Whether the process is in the control group or below it; False when it is gone, or no group is named."""
+    if not group:
+        return False
+    try:
+        text = Path(f"/proc/{pid}/cgroup").read_text(errors="surrogateescape")
+    except OSError:
+        return False
+    return any(is_below(path, group) for path in parse_groups(text))
+
+
+def parse_groups(text: str) -> list[str]:
+    """The paths that systemd manages: of the unified hierarchy, and of its own in the older one."""
+    fields = [line.split(":", 2) for line in text.splitlines()]
+    return [entry[2] for entry in fields if len(entry) == 3 and entry[1] in ("", "name=systemd")]
+
+
+def is_below(path: str, group: str) -> bool:
+    """Whether a control group is this one or lies below it."""
+    return path == group or path.startswith(f"{group}/")

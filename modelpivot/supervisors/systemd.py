@@ -1,0 +1,226 @@
+"""Engines as systemd units, and the switch as a transient one. Needs root on a machine that runs under systemd 244 or later.
+
+Keeps nothing in memory that a fact does not hold, so that any process may go on where another ended. Files: `unit_files.py`, `unit_log.py`.
+"""
+
+import contextlib
+import shutil
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import Field
+
+from modelpivot.errors import CommandFailed
+from modelpivot.files import read_model, write_atomic, write_model
+from modelpivot.host import is_alive, read_process_id
+from modelpivot.models.cutover import ProcessId
+from modelpivot.models.frozen import Frozen
+from modelpivot.models.host import HostConfig
+from modelpivot.models.release import Release
+from modelpivot.settings import to_environment
+from modelpivot.state.paths import StatePaths
+from modelpivot.state.releases import list_releases
+from modelpivot.supervisors.control_group import read_group_processes
+from modelpivot.supervisors.notify import pulse
+from modelpivot.supervisors.process import KILL_S, read_api_key, send_signal
+from modelpivot.supervisors.protocol import UnitStatus
+from modelpivot.supervisors.switch_unit import place_boot_unit, start_switch_unit
+from modelpivot.supervisors.systemctl import UnitFacts, clear_failure, show, systemctl
+from modelpivot.supervisors.unit_files import ReleaseUnitPaths, place_unit, write_secrets
+from modelpivot.supervisors.unit_log import copy_journal, read_journal
+from modelpivot.supervisors.unit_text import mark_of, render_engine, render_secrets, unit_name
+from modelpivot.waiting import WaitedTooLong, wait_for
+
+START_S = 60.0
+"""Seconds until a unit's program is executed; what it then loads is another matter."""
+GOING = ("active", "activating", "reloading")
+GRACE_S = 2.0
+"""Seconds beyond the stop timeout that systemd itself gets to end a unit, before we do."""
+
+
+class Invocation(Frozen):
+    """One start of a unit whose stop was begun (`invocation.json`): what is needed to find what it leaves behind."""
+
+    invocation_id: str
+    group: str
+    known: list[ProcessId] = Field(default_factory=list)
+
+
+class SystemdSupervisor:
+    """One unit a release: ours, rendered from the release, or a foreign one that is started and stopped by its own name."""
+
+    name = "systemd"
+
+    def __init__(self, host: HostConfig, state: StatePaths) -> None:
+        self._host, self._state = host, state
+        self._running: dict[str, tuple[ProcessId, UnitFacts]] = {}
+        """What was seen of a unit, true as long as that main process lives."""
+
+    def prepare(self, release: Release) -> None:
+        """Everything of a start that can be done before the old release stops: unit and boot unit verified and in place. Nothing runs yet."""
+        self._place(release)
+        foreign = [unit_name(known) for known in list_releases(self._state) if known.origin == "adopted"]
+        place_boot_unit(to_environment(self._host), self._state.root.absolute(), foreign)
+
+    def start(self, release: Release) -> UnitStatus:
+        """Start the unit; nothing to do when it runs and no stop of it was begun. CommandFailed when its program cannot be executed."""
+        unit = unit_name(release)
+        self._place(release)
+        if show(unit)["ActiveState"] in GOING and (status := self.status(release)).state == "running":
+            return status
+        self._running.pop(unit, None)
+        clear_failure(unit)
+        systemctl("start", "--no-block", unit)
+        try:
+            wait_for(lambda: _look(unit), _judge_start, what=f"the start of {unit}", deadline_s=START_S, interval_s=0.05)
+        except (WaitedTooLong, CommandFailed) as error:
+            words = self._last_words(unit)
+            self.stop(release, timeout_s=release.deadlines.stop_s)
+            message = f"{unit} does not start: {words[-1] if words else error.message}"
+            raise CommandFailed(message, argv=release.start.argv, last_lines=words, hint=f"journalctl -u {unit}") from error
+        return self.status(release)
+
+    def stop(self, release: Release, *, timeout_s: float) -> None:
+        """Stop the unit, SIGKILL after `timeout_s`; nothing of it is left afterwards and its failure is cleared, or CommandFailed names what is left.
+
+        Nothing to do when it does not run and has left nothing.
+        """
+        unit = unit_name(release)
+        facts = show(unit)
+        self._remember(release, facts)
+        if not facts.is_at_rest:
+            systemctl("stop", "--no-block", unit)
+        if not (self._is_ended(release, signal.SIGTERM, timeout_s + GRACE_S) or self._is_ended(release, signal.SIGKILL, KILL_S)):
+            left = ", ".join(str(process.pid) for process in self.processes(release))
+            raise CommandFailed(
+                f"{unit}: processes {left or 'none'} are still there {KILL_S:g} s after SIGKILL; {show(unit)}",
+                argv=release.start.argv,
+                hint="they hang in the kernel, most likely in the GPU driver: look at dmesg; the host may need a reboot",
+            )
+        self._running.pop(unit, None)
+        clear_failure(unit)
+
+    def _is_ended(self, release: Release, sign: signal.Signals, deadline_s: float) -> bool:
+        """Wait for systemd to end the unit, and end ourselves what it leaves: at SIGTERM what outlives the unit, at SIGKILL everything."""
+        unit, signalled = unit_name(release), set[ProcessId]()
+
+        def read() -> bool:
+            facts, left = _look(unit), self.processes(release)
+            for process in left if facts.is_at_rest or sign is signal.SIGKILL else []:
+                if process not in signalled:
+                    signalled.add(process)
+                    send_signal(process, sign)
+            return facts.is_at_rest and not left
+
+        with contextlib.suppress(WaitedTooLong):
+            return wait_for(read, lambda is_over, _: is_over or None, what=f"the end of {unit}", deadline_s=deadline_s, interval_s=0.1)
+        return False
+
+    def status(self, release: Release) -> UnitStatus:
+        """running: its main process lives; stopped: at rest without a failure; failed: it ended by itself, also while systemd waits to restart it."""
+        unit = unit_name(release)
+        main, _ = self._running.get(unit, (None, None))
+        if main is not None and is_alive(main):
+            return UnitStatus(state="running", main=main)
+        facts = show(unit)
+        main = read_process_id(facts.main_pid) if facts.main_pid else None
+        if main is not None:
+            self._running[unit] = (main, facts)
+        if main is None and (facts.is_at_rest or facts["SubState"].startswith("auto-restart")):
+            is_stopped = facts["ActiveState"] in ("inactive", "")
+            return UnitStatus(state="stopped" if is_stopped else "failed", exit_code=facts.exit_code)
+        return UnitStatus(state="running", main=main)
+
+    def processes(self, release: Release) -> list[ProcessId]:
+        """Every living process proved to be of this unit, those that left its control group included."""
+        facts = self._facts(unit_name(release))
+        before = self._read_invocation(release)
+        invocation_id = facts["InvocationID"] or (before.invocation_id if before else "")
+        known = before.known if before and before.invocation_id == invocation_id else []
+        return read_group_processes(facts["ControlGroup"] or (before.group if before else ""), invocation_id, known)
+
+    def log_path(self, release: Release) -> Path:
+        """The engine's output since its last start, brought up to date from the journal; a foreign unit's own file where it writes to one."""
+        facts, before = self._facts(unit_name(release)), self._read_invocation(release)
+        kind, _, path = facts["StandardOutput"].partition(":")
+        if kind in ("append", "file", "truncate"):
+            return Path(path)
+        log = self._state.release(release.id).log
+        if invocation_id := facts["InvocationID"] or (before.invocation_id if before else ""):
+            copy_journal(invocation_id, log, is_over=facts.main_pid == 0)
+        return log
+
+    def enable(self, release: Release) -> None:
+        """Start the unit at every boot; nothing to do when it is so already."""
+        systemctl("enable", unit_name(release))
+
+    def disable(self, release: Release) -> None:
+        """Start the unit at no boot; nothing to do when it is so already, or systemd does not know it."""
+        if show(unit_name(release)).is_loaded:
+            systemctl("disable", unit_name(release))
+
+    def start_switch(self, argv: Sequence[str], *, env: Mapping[str, str], log: Path) -> ProcessId:
+        """Start the switch as a transient unit that is restarted when it dies and killed when it hangs. CommandFailed when it does not start.
+
+        Nothing to do when it is there: the process that carries it out is the answer.
+        """
+        unit = f"modelpivot-switch-{log.parent.parent.name}.service"
+        return start_switch_unit(unit, argv, env=env, log=log, folder=self._state.root.absolute())
+
+    def _facts(self, unit: str) -> UnitFacts:
+        main, facts = self._running.get(unit, (None, None))
+        return facts if main is not None and facts is not None and is_alive(main) else show(unit)
+
+    def _place(self, release: Release) -> None:
+        if release.origin == "adopted":
+            return
+        place_unit(unit_name(release), self._frozen_text(release))
+        if key := read_api_key(release):
+            write_secrets(self._unit_paths(release).secrets, render_secrets({"VLLM_API_KEY": key}))
+        if release.start.user is not None:
+            caches = self._state.release(release.id).caches
+            caches.mkdir(parents=True, exist_ok=True)
+            shutil.chown(caches, release.start.user)
+
+    def _frozen_text(self, release: Release) -> str:
+        """The unit as it was first rendered from what the release holds: a later version of this program changes no release that stands."""
+        paths = self._unit_paths(release)
+        frozen = paths.text.read_text() if paths.text.exists() else ""
+        if mark_of(release) in frozen:
+            return frozen
+        text = render_engine(release, paths.secrets.absolute())
+        write_atomic(paths.text, text)
+        return text
+
+    def _remember(self, release: Release, facts: UnitFacts) -> None:
+        """Before a stop: which processes there are, so that what outlives it is found by another process too."""
+        if facts["InvocationID"]:
+            path = self._unit_paths(release).invocation
+            start = Invocation(invocation_id=facts["InvocationID"], group=facts["ControlGroup"], known=self.processes(release))
+            write_model(path, start)
+
+    def _read_invocation(self, release: Release) -> Invocation | None:
+        return read_model(self._unit_paths(release).invocation, Invocation)
+
+    def _unit_paths(self, release: Release) -> ReleaseUnitPaths:
+        return ReleaseUnitPaths(self._state.release(release.id).root)
+
+    def _last_words(self, unit: str) -> list[str]:
+        invocation_id = show(unit)["InvocationID"]
+        return read_journal(invocation_id, is_over=True)[0].splitlines()[-10:] if invocation_id else []
+
+
+def _look(unit: str) -> UnitFacts:
+    pulse()
+    return show(unit)
+
+
+def _judge_start(facts: UnitFacts, waited_s: float) -> bool | None:
+    """True as soon as the program is executed; with units that tell when they are ready, as soon as they are under way."""
+    if facts["ActiveState"] == "active":
+        return True
+    if facts["SubState"].startswith("auto-restart") or facts.is_at_rest:
+        raise CommandFailed(str(facts))
+    is_under_way = facts["ActiveState"] == "activating" and facts["Type"] not in ("exec", "simple")
+    return True if is_under_way else None
