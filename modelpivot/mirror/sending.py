@@ -119,6 +119,7 @@ class Sender:
     def _trickle(self, file: int, start: int, stop: int, pause_s: float) -> None:
         while start < stop and not self._over.wait(pause_s):
             start += self._write(os.pread(file, min(64, stop - start), start))
+            self._handler.wfile.flush()
 
     def _write(self, content: bytes) -> int:
         self._handler.wfile.write(content)
