@@ -1,6 +1,6 @@
 """Make small models with random weights, complete as on a hub: config, sharded safetensors, a tokenizer trained on the spot.
 
-Run by the engine's Python, without network: `make_model.py old=FOLDER new=FOLDER [--seed N]`; the same seed gives the same bytes.
+Run by the engine's Python, without network: `make_model.py old|new FOLDER [--seed N]`; the same seed gives the same bytes.
 
     old   a Qwen3 in bf16
     new   the DeepSeek V3 architecture (MLA, experts routed by noaux_tc) in bf16, in ten shards or so, its config declaring an FP8 KV cache
@@ -131,25 +131,19 @@ def write_tokenizer(folder):
     fast.save_pretrained(folder)
 
 
-def parse_target(text):
-    kind, _, folder = text.partition("=")
-    if kind not in MODELS or not folder:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected {' or '.join(f'{name}=FOLDER' for name in MODELS)}")
-    return kind, Path(folder)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("targets", nargs="+", type=parse_target, metavar="KIND=FOLDER")
+    parser.add_argument("kind", choices=sorted(MODELS))
+    parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    for kind, folder in arguments.targets:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_weights(kind, folder, zlib.crc32(f"{kind} {arguments.seed}".encode()))
-        write_tokenizer(folder)
-        files = sorted(path for path in folder.iterdir() if path.is_file())
-        shards = sum(path.suffix == ".safetensors" for path in files)
-        print(json.dumps({"kind": kind, "folder": str(folder), "shards": shards, "bytes": sum(path.stat().st_size for path in files)}))
+    kind, folder = arguments.kind, arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    write_weights(kind, folder, zlib.crc32(f"{kind} {arguments.seed}".encode()))
+    write_tokenizer(folder)
+    files = [path for path in folder.iterdir() if path.is_file()]
+    shards = sum(path.suffix == ".safetensors" for path in files)
+    print(json.dumps({"kind": kind, "shards": shards, "bytes": sum(path.stat().st_size for path in files)}))
 
 
 if __name__ == "__main__":
