@@ -1,6 +1,5 @@
 """A run on the terminal: a bar while a stage works, a line when it has ended. Without a terminal: lines only."""
 
-import time
 from types import TracebackType
 
 from rich.console import Console
@@ -78,14 +77,14 @@ class Screen:
             return
         mark, colour = MARKS[event.kind]
         line = Text.assemble((mark, colour), f" {event.stage:<14} ", (f"{self._seconds(event):>12}  ", "dim"), event.message)
-        self._console.print(line)
+        self._console.print(line, soft_wrap=True)
 
     def _seconds(self, event: Event) -> str:
         seconds = event.data.get("seconds")
         if isinstance(seconds, int | float):
             return in_time(seconds)
-        started = self._started.get(event.stage)
-        return in_time(max(0.0, (event.at or time.time()) - started)) if started and event.kind != "warning" else ""
+        started = None if event.kind == "warning" else self._started.pop(event.stage, None)
+        return in_time(max(0.0, event.at - started)) if started else ""
 
 
 def progress_note(event: Event) -> str:

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from modelpivot.benchmark.client import Client
 from modelpivot.demo.breaks import write_broken_recipe
+from modelpivot.demo.following import followed
 from modelpivot.demo.models import MODELS, make_models
 from modelpivot.demo.places import DemoPlaces
 from modelpivot.demo.services import (
@@ -86,7 +87,13 @@ def _prepare(places: DemoPlaces, host: HostConfig, listener: Listener) -> None:
     """The engine's environment, and with its Python the two models; nothing to do when both models are published."""
     if all((places.hub / repo).is_dir() for repo in MODELS.values()):
         return
-    context = open_context(host, name="demo-setup", listeners=[listener])
+    context = open_context(host, name="demo-setup")
+    with followed(context.run, listener):
+        _make_models(places, context)
+
+
+def _make_models(places: DemoPlaces, context: Context) -> None:
+    host = context.host
     recipe = read_recipe(NEW)
     engine = read_engine(recipe.engine.name)
     resolution = read_resolution(host, engine, recipe.engine)
@@ -104,16 +111,17 @@ def _prepare(places: DemoPlaces, host: HostConfig, listener: Listener) -> None:
 def _serve_old(host: HostConfig, listener: Listener) -> Release:
     """The old model, answering: staged and started by the host's own switch. Left alone while a switch is open."""
     state = StatePaths(host.state_dir)
-    context = open_context(host, name=OLD, listeners=[listener])
-    if cutover := read_cutover(state):
-        recover(context)
-        if read_cutover(state):
-            return read_release(state, cutover.from_release or cutover.to_release)
-    acquire_lock(state, run_id=context.run.id, what=f"run {context.run.id}")
-    try:
-        return _stage_and_switch(context)
-    finally:
-        release_lock(state)
+    context = open_context(host, name=OLD)
+    with followed(context.run, listener):
+        if cutover := read_cutover(state):
+            recover(context)
+            if read_cutover(state):
+                return read_release(state, cutover.from_release or cutover.to_release)
+        acquire_lock(state, run_id=context.run.id, what=f"run {context.run.id}")
+        try:
+            return _stage_and_switch(context)
+        finally:
+            release_lock(state)
 
 
 def _stage_and_switch(context: Context) -> Release:
