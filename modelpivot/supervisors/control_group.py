@@ -14,27 +14,29 @@ from modelpivot.supervisors.lineage import carries, read_rows, with_descendants
 INVOCATION_VARIABLE = "INVOCATION_ID"
 
 
-def read_group_processes(group: str, invocation_id: str, known: Iterable[ProcessId] = ()) -> list[ProcessId]:
+def read_group_processes(groups: set[str], invocation_ids: set[str], known: Iterable[ProcessId] = ()) -> list[ProcessId]:
     """Every living process of the unit. `known`: proved earlier, counted while they live, with all that descends from them.
 
-    `group` and `invocation_id` as systemd names them; an empty one counts nobody.
+    Groups and ids as systemd names them, those of an earlier start too; an empty one counts nobody.
     """
     rows, boot = read_rows(), boot_id()
     alive = {row.pid: ProcessId(pid=row.pid, start_time=row.start_time, boot_id=boot) for row in rows.values()}
     seen = {process.pid for process in known if alive.get(process.pid) == process}
-    seen |= {pid for pid in rows if is_in_group(pid, group) or (invocation_id and carries(pid, INVOCATION_VARIABLE, invocation_id))}
+    seen |= {pid for pid in rows if is_in_group(pid, groups - {""}) or _carries_one(pid, invocation_ids - {""})}
     return [alive[pid] for pid in sorted(with_descendants(seen, rows))]
 
 
-def is_in_group(pid: int, group: str) -> bool:
-    """Whether the process is in the control group or below it; False when it is gone, or no group is named."""
-    if not group:
-        return False
+def _carries_one(pid: int, invocation_ids: set[str]) -> bool:
+    return any(carries(pid, INVOCATION_VARIABLE, invocation_id) for invocation_id in invocation_ids)
+
+
+def is_in_group(pid: int, groups: set[str]) -> bool:
+    """Whether the process is in one of the control groups or below it; False when it is gone."""
     try:
         text = Path(f"/proc/{pid}/cgroup").read_text(errors="surrogateescape")
     except OSError:
         return False
-    return any(is_below(path, group) for path in parse_groups(text))
+    return any(is_below(path, group) for path in parse_groups(text) for group in groups)
 
 
 def parse_groups(text: str) -> list[str]:

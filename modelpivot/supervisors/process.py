@@ -81,10 +81,10 @@ class ProcessSupervisor:
             return
         known = self._processes(unit)
         unit = unit.model_copy(update={"known": known, "is_stopping": True})
-        self._write(release, unit)
+        self._note(release, unit)
         for sign, deadline_s in ((signal.SIGTERM, timeout_s), (signal.SIGKILL, KILL_S)):
             if self._is_ended(unit, sign, deadline_s):
-                self._write(release, unit.model_copy(update={"is_stopping": False, "is_stopped": True}))
+                self._note(release, unit.model_copy(update={"is_stopping": False, "is_stopped": True}))
                 return
         left = ", ".join(f"{process.pid}" for process in self._processes(unit))
         raise CommandFailed(
@@ -140,6 +140,11 @@ class ProcessSupervisor:
 
     def _read(self, release: Release) -> Unit | None:
         return read_model(self._state.release(release.id).unit, Unit)
+
+    def _note(self, release: Release, unit: Unit) -> None:
+        """Write as far as the disk takes it: a full one must not keep an engine from being stopped, and what stands there finds it again."""
+        with contextlib.suppress(OSError):
+            self._write(release, unit)
 
     def _write(self, release: Release, unit: Unit) -> None:
         write_model(self._state.release(release.id).unit, unit, mode=0o600)

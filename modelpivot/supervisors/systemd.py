@@ -40,11 +40,12 @@ GRACE_S = 2.0
 
 
 class Invocation(Frozen):
-    """One start of a unit whose stop was begun (`invocation.json`): what is needed to find what it leaves behind."""
+    """One start of a unit (`invocation.json`): what is needed to find what it leaves behind once systemd has forgotten it."""
 
     invocation_id: str
     group: str
     known: list[ProcessId] = Field(default_factory=list)
+    """Its processes when it was stopped last."""
 
 
 class SystemdSupervisor:
@@ -77,8 +78,10 @@ class SystemdSupervisor:
         except (WaitedTooLong, CommandFailed) as error:
             words = self._last_words(unit)
             self.stop(release, timeout_s=release.deadlines.stop_s)
-            message = f"{unit} does not start: {words[-1] if words else error.message}"
+            why = next((line for line in words if "Failed" in line), error.message)
+            message = f"{unit} does not start: {why}"
             raise CommandFailed(message, argv=release.start.argv, last_lines=words, hint=f"journalctl -u {unit}") from error
+        self._remember(release, show(unit))
         return self.status(release)
 
     def stop(self, release: Release, *, timeout_s: float) -> None:
@@ -134,11 +137,10 @@ class SystemdSupervisor:
 
     def processes(self, release: Release) -> list[ProcessId]:
         """Every living process proved to be of this unit, those that left its control group included."""
-        facts = self._facts(unit_name(release))
-        before = self._read_invocation(release)
-        invocation_id = facts["InvocationID"] or (before.invocation_id if before else "")
-        known = before.known if before and before.invocation_id == invocation_id else []
-        return read_group_processes(facts["ControlGroup"] or (before.group if before else ""), invocation_id, known)
+        facts, before = self._facts(unit_name(release)), self._read_invocation(release)
+        groups = {facts["ControlGroup"], before.group if before else ""}
+        invocation_ids = {facts["InvocationID"], before.invocation_id if before else ""}
+        return read_group_processes(groups, invocation_ids, before.known if before else [])
 
     def log_path(self, release: Release) -> Path:
         """The engine's output since its last start, brought up to date from the journal; a foreign unit's own file where it writes to one."""
@@ -194,7 +196,7 @@ class SystemdSupervisor:
         return text
 
     def _remember(self, release: Release, facts: UnitFacts) -> None:
-        """Before a stop: which processes there are, so that what outlives it is found by another process too."""
+        """After a start and before a stop: what it was, so that what outlives it is found by another process too."""
         if facts["InvocationID"]:
             path = self._unit_paths(release).invocation
             start = Invocation(invocation_id=facts["InvocationID"], group=facts["ControlGroup"], known=self.processes(release))

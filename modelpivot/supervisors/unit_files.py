@@ -4,7 +4,7 @@
                     modelpivot-recover.service      takes back at boot what a switch left open
 <state>/releases/<id>/unit.service                  the release's unit text, frozen; what stands above is put back from it
                       secrets.env                   0600: the API key
-                      invocation.json               the start that was stopped last, with the processes it had
+                      invocation.json               the last start, with the processes it had when it was stopped
 """
 
 import tempfile
@@ -38,7 +38,7 @@ class ReleaseUnitPaths:
 
     @property
     def invocation(self) -> Path:
-        """The start that was stopped last."""
+        """The last start."""
         return self.root / "invocation.json"
 
 

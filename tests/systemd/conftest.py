@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.lab.sandbox import Sandbox, missing
+from tests.systemd.units import Units
 
 
 @pytest.fixture(scope="session")
@@ -40,10 +41,16 @@ def own_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         machine.forget()
 
 
+@pytest.fixture
+def units(sandbox: Sandbox) -> Units:
+    """Releases of the stand-in on the session's systemd."""
+    return Units(sandbox)
+
+
 CLEAN = """
 units=$(systemctl list-units --all --plain --no-legend 'modelpivot-*' 'test-*' 'vllm-*' | awk '{print $1}')
-[[ -z $units ]] || systemctl stop $units
-rm -rf /etc/systemd/system/{modelpivot,test,vllm}-* /etc/systemd/system/*.wants/{modelpivot,test,vllm}-* /var/lib/modelpivot /etc/modelpivot
+for unit in $units; do systemctl stop $unit || true; done
+rm -rf /etc/systemd/system/{modelpivot,test,vllm}-* /etc/systemd/system/*.wants/{modelpivot,test,vllm}-* /var/lib/modelpivot /run/dump
 systemctl daemon-reload
 systemctl reset-failed
 """

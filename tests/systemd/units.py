@@ -1,0 +1,113 @@
+"""Releases whose engine is the stand-in, inside a sandbox, and the supervisor that runs them there."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from modelpivot.facts.endpoint import read_generates
+from modelpivot.host import is_alive
+from modelpivot.models.cutover import ProcessId
+from modelpivot.models.host import HostConfig
+from modelpivot.models.recipe import Deadlines
+from modelpivot.models.release import Endpoint, Release, StartSpec
+from modelpivot.state.paths import StatePaths
+from modelpivot.state.releases import write_release
+from modelpivot.supervisors.protocol import UnitStatus
+from modelpivot.supervisors.systemd import SystemdSupervisor
+from modelpivot.waiting import wait_for
+from tests.lab.sandbox import Sandbox
+from tests.switching import STANDIN
+
+T = TypeVar("T")
+ROOT = Path("/var/lib/modelpivot")
+PYTHON = "/usr/bin/python3"
+DEADLINES = Deadlines(drain_s=5, stop_s=3, free_s=5, ready_s=8, ready_max_s=20, probe_s=5, confirm_s=30)
+DUMP = """
+import json, os, sys, time
+json.dump([sys.argv[1:], dict(os.environ)], open('/run/dump.new', 'w'))
+os.rename('/run/dump.new', '/run/dump')
+time.sleep(3600)
+"""
+
+
+class Units:
+    """A host inside: state in /var/lib/modelpivot, all releases on one port."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+        self.config = HostConfig(state_dir=ROOT, weights_root=ROOT / "weights", environments_root=ROOT / "environments")
+        self.state = StatePaths(ROOT)
+        self.supervisor = SystemdSupervisor(self.config, self.state)
+
+    def release(self, name: str, *, fault: str = "none", args: tuple[str, ...] = (), **changes: object) -> Release:
+        """A release of the stand-in, frozen in the state."""
+        argv = [PYTHON, "-I", "-S", str(STANDIN), "--port", "8000", "--name", name, "--fault", fault, *args]
+        return self.write(make_release(name, argv).model_copy(update=changes))
+
+    def dumper(self, name: str, words: list[str], environment: dict[str, str]) -> Release:
+        """A release that writes its arguments and its environment to /run/dump."""
+        return self.write(make_release(name, [PYTHON, "-c", DUMP, *words], environment))
+
+    def write(self, release: Release) -> Release:
+        """Freeze a release inside."""
+        self.sandbox.call(write_release, self.state, release)
+        return release
+
+    def read_dump(self) -> tuple[list[str], dict[str, str]]:
+        """What a dumper was given."""
+        words, environment = json.loads(self.wait(lambda: self.sandbox.shell("cat /run/dump || true"), what="the dump"))
+        return words, environment
+
+    def start(self, release: Release) -> UnitStatus:
+        """Start a release inside."""
+        return self.sandbox.call(self.supervisor.start, release)
+
+    def stop(self, release: Release, *, timeout_s: float = 3) -> None:
+        """Stop a release inside."""
+        self.sandbox.call(self.supervisor.stop, release, timeout_s=timeout_s)
+
+    def status(self, release: Release) -> UnitStatus:
+        """State of a release inside."""
+        return self.sandbox.call(self.supervisor.status, release)
+
+    def processes(self, release: Release) -> list[ProcessId]:
+        """Processes of a release inside."""
+        return self.sandbox.call(self.supervisor.processes, release)
+
+    def read_log(self, release: Release) -> str:
+        """The engine's output since its last start."""
+        return self.sandbox.read(self.sandbox.call(self.supervisor.log_path, release))
+
+    def is_alive(self, process: ProcessId) -> bool:
+        """Whether this very process lives inside."""
+        return self.sandbox.call(is_alive, process)
+
+    def wait_answers(self, release: Release) -> None:
+        """Until the release generates."""
+        self.wait(lambda: not self.sandbox.call(read_generates, release.endpoint, key=None, timeout_s=2), what=f"{release.id} to answer")
+
+    def wait(self, read: Callable[[], T], *, what: str, deadline_s: float = 20) -> T:
+        """The first value that is true."""
+        return wait_for(read, lambda value, _: value or None, what=what, deadline_s=deadline_s, interval_s=0.05)
+
+
+def make_release(name: str, argv: list[str], environment: dict[str, str] | None = None) -> Release:
+    """A release with this command line, on port 8000."""
+    return Release(
+        id=name,
+        name=name,
+        serving_digest="0" * 64,
+        repo=f"demo/{name}",
+        commit="0" * 40,
+        weights_dir=ROOT,
+        view_dir=ROOT,
+        environment_dir=ROOT,
+        engine="standin",
+        engine_version="0",
+        start=StartSpec(argv=argv, environment={"PYTHONUNBUFFERED": "1", **(environment or {})}, working_directory=ROOT),
+        endpoint=Endpoint(bind="127.0.0.1", port=8000, served_name=name),
+        deadlines=DEADLINES,
+        created_at=time.time(),
+    )
