@@ -57,11 +57,11 @@ def expected_digest(file: ManifestFile) -> str:
 class Partial:
     """The bytes of one file of the manifest so far. Used by one thread at a time."""
 
-    def __init__(self, folder: WeightsFolder, file: ManifestFile) -> None:
-        self._folder, self._file = folder, file
+    def __init__(self, folder: WeightsFolder, file: ManifestFile, *, mark_bytes: int = MARK_BYTES) -> None:
+        self._folder, self._file, self._mark_bytes = folder, file, mark_bytes
         self.path = folder.partial(file.path, expected_digest(file))
         self.size, self._handle, self._digests = 0, -1, Digests(file)
-        self._next_mark = MARK_BYTES
+        self._next_mark = mark_bytes
 
     @property
     def _marks(self) -> Path:
@@ -94,7 +94,7 @@ class Partial:
             os.ftruncate(self._handle, 0)
             os.lseek(self._handle, 0, os.SEEK_SET)
         self._marks.unlink(missing_ok=True)
-        self.size, self._digests, self._next_mark = 0, Digests(self._file), MARK_BYTES
+        self.size, self._digests, self._next_mark = 0, Digests(self._file), self._mark_bytes
 
     @property
     def is_whole(self) -> bool:
@@ -131,7 +131,7 @@ class Partial:
             self.path.rename(self.path.with_suffix(".rejected"))
         self._marks.unlink(missing_ok=True)
         self.close()
-        self.size, self._digests, self._next_mark = 0, Digests(self._file), MARK_BYTES
+        self.size, self._digests, self._next_mark = 0, Digests(self._file), self._mark_bytes
         with disk_errors(self.path):
             self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_TRUNC, 0o644)
 
@@ -147,7 +147,7 @@ class Partial:
         if self.size >= self._next_mark:
             with disk_errors(self._marks), self._marks.open("a") as marks:
                 marks.write(f"{self.size} {self._digests.sha256}\n")
-            self._next_mark = self.size + MARK_BYTES
+            self._next_mark = self.size + self._mark_bytes
 
     def _read_again(self, stop: threading.Event) -> None:
         marks = self._read_marks()
@@ -169,7 +169,7 @@ class Partial:
         """The bytes after `length` are not those that came: drop them and read the rest again."""
         os.ftruncate(self._handle, length)
         self._marks.unlink(missing_ok=True)
-        self.size, self._digests, self._next_mark = 0, Digests(self._file), MARK_BYTES
+        self.size, self._digests, self._next_mark = 0, Digests(self._file), self._mark_bytes
         self._read_again(stop)
 
     def _read_marks(self) -> dict[int, str]:
