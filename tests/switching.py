@@ -1,15 +1,18 @@
 """A host with stand-in engines for the tests of supervisor and switch: a state folder, releases, and what the tests wait for."""
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
+
+import pytest
 
 from modelpivot.facts.endpoint import read_generates
 from modelpivot.host import is_alive
@@ -110,6 +113,20 @@ class SwitchHost:
         record_current(self.state, release.id)
         return release
 
+    def make_current(self, release: Release) -> None:
+        """Write a release down as the current one."""
+        record_current(self.state, release.id)
+
+    @contextlib.contextmanager
+    def held_by_another(self) -> Iterator[None]:
+        """The host's lock, held by another living process."""
+        words = "from modelpivot.settings import read_host_config as h; from modelpivot.state.paths import StatePaths as S; "
+        words += "from modelpivot.state.lock import acquire_lock as a; a(S(h().state_dir), run_id='other', what='another run'); input()"
+        with subprocess.Popen([sys.executable, "-c", words], stdin=subprocess.PIPE, env=os.environ | to_environment(self.config)) as holder:
+            wait_until(lambda: read_lock(self.state) is not None, what="the other process to hold the host")
+            yield
+            holder.communicate(b"\n")
+
     def context(self, run_id: str | None = None) -> Context:
         """A run of this test process."""
         return open_context(self.config, name="test", run_id=run_id)
@@ -179,3 +196,11 @@ def answers(release: Release) -> bool:
 def is_gone(process: ProcessId) -> bool:
     """Whether this very process has ended."""
     return not is_alive(process)
+
+
+@pytest.fixture
+def switch_host(tmp_path: Path) -> Iterator[SwitchHost]:
+    """A host with stand-in engines, all ended afterwards."""
+    host = SwitchHost(tmp_path)
+    yield host
+    host.clean_up()

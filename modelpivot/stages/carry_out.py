@@ -81,7 +81,6 @@ def _carry_out_alone(host: HostConfig, state: StatePaths, cutover: Cutover, *, i
     for sign in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sign, lambda *_: hand.is_signalled.set())
     hand.rewrite(switch=own_process_id())
-    hand.take_reserve()
     began = time.monotonic()
     hand.tell("switch", "started", f"from {cutover.from_release or 'nothing'} to {to.id}" + (", backwards" if is_back else ""))
     client.start()
@@ -93,6 +92,10 @@ def _switch(hand: Hand, frm: Release | None, to: Release) -> tuple[Outcome, str]
     """Forward, and back when anything at all goes wrong."""
     if blockers := name_blockers(hand.supervisor, frm, to):
         return "not_started", "; ".join(blockers)
+    try:
+        hand.take_reserve()
+    except OSError as error:
+        return "not_started", f"the disk of {hand.state.root} has no room for the way back: {error.strerror}; free some"
     try:
         return "promoted", _go_forward(hand, frm, to)
     except AskedToReturn as error:

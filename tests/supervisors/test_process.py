@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,14 +14,6 @@ from modelpivot.models.release import Release
 from modelpivot.supervisors.process import ProcessSupervisor, Unit
 from modelpivot.supervisors.protocol import Supervisor
 from tests.switching import SwitchHost, answers, is_gone, wait_until
-
-
-@pytest.fixture
-def switch_host(tmp_path: Path) -> Iterator[SwitchHost]:
-    """A host with stand-in engines, all ended afterwards."""
-    host = SwitchHost(tmp_path)
-    yield host
-    host.clean_up()
 
 
 def _up(host: SwitchHost, release: Release) -> Release:

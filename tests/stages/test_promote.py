@@ -1,0 +1,54 @@
+"""Who keeps an unconfirmed release, and what happens when nobody does."""
+
+import os
+import signal
+
+import pytest
+
+from modelpivot.errors import PreconditionError
+from modelpivot.models.recipe import Deadlines
+from modelpivot.stages.promote import promote
+from modelpivot.stages.switch import follow_switch, is_closed, is_unconfirmed, start_switch
+from modelpivot.state.releases import read_book
+from tests.switching import DEADLINES, SwitchHost, answers
+
+SHORT = Deadlines.model_validate(DEADLINES.model_dump() | {"confirm_s": 0.5})
+
+
+def test_nothing_to_promote(switch_host: SwitchHost) -> None:
+    """Without an open switch there is nothing to promote, and that is said."""
+    with pytest.raises(PreconditionError, match="no switch is open"):
+        promote(switch_host.context())
+
+
+def test_kept_at_the_deadline(switch_host: SwitchHost) -> None:
+    """With `unconfirmed: keep` silence is consent, and the reason says so."""
+    old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new", deadlines=SHORT)
+    context = switch_host.context()
+    closed = follow_switch(context, start_switch(context, to=new, frm=old, unconfirmed="keep"), until=is_closed)
+    assert (closed.outcome, read_book(switch_host.state).current) == ("promoted", "new")
+    assert "kept" in closed.reason
+    assert answers(new)
+
+
+def test_deadline_is_told(switch_host: SwitchHost) -> None:
+    """An unconfirmed switch says until when it waits."""
+    old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new")
+    context = switch_host.context()
+    cutover = follow_switch(context, start_switch(context, to=new, frm=old), until=is_unconfirmed)
+    assert cutover.confirm_by is not None
+    assert cutover.confirm_by - cutover.phase_since == pytest.approx(DEADLINES.confirm_s, abs=1)
+
+
+def test_death_while_unconfirmed(switch_host: SwitchHost) -> None:
+    """A new engine that dies while nobody has decided brings the old one back at once."""
+    old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new")
+    context = switch_host.context()
+    cutover = follow_switch(context, start_switch(context, to=new, frm=old), until=is_unconfirmed)
+    main = switch_host.supervisor.status(new).main
+    assert main is not None
+    os.kill(main.pid, signal.SIGKILL)
+    closed = follow_switch(context, cutover, until=is_closed)
+    assert closed.outcome == "returned"
+    assert "ended while it was unconfirmed" in closed.reason
+    assert answers(old)
