@@ -1,14 +1,12 @@
 """Install: the engine's environment, made beside the live one and proved. Runs while the old model serves, alongside the fetch."""
 
-import time
-
 from modelpivot.errors import PreconditionError
-from modelpivot.facts.environments import read_environment
 from modelpivot.models.engine import EnvironmentProof
 from modelpivot.models.plan import Plan
 from modelpivot.operations.environment import install_environment
 from modelpivot.recipes import read_engine
 from modelpivot.stages.context import Context
+from modelpivot.stages.told import told
 
 
 def install(context: Context, plan: Plan) -> EnvironmentProof:
@@ -16,14 +14,12 @@ def install(context: Context, plan: Plan) -> EnvironmentProof:
 
     PreconditionError when the plan has no resolution (preflight says why); else the errors of `install_environment`.
     """
-    tell, resolution = context.journal.stage("install"), plan.resolution
+    resolution = plan.resolution
     if resolution is None:
         raise PreconditionError("install: the plan names no exact versions", hint="modelpivot plan tells what keeps them from being known")
-    if proof := read_environment(context.host, resolution):
-        tell("nothing_to_do", f"{resolution.environment_name} is installed and proved", packages=proof.packages)
-        return proof
-    started = time.monotonic()
-    tell("started", f"{resolution.engine} {resolution.engine_version}: {len(resolution.pins)} packages into {resolution.environment_name}")
-    proof = install_environment(context.host, resolution, read_engine(plan.recipe.engine.name), tell)
-    tell("finished", f"{proof.engine} {proof.engine_version} proved", seconds=time.monotonic() - started, packages=proof.packages)
+    what = f"{resolution.engine} {resolution.engine_version}: {len(resolution.pins)} packages in {resolution.environment_name}"
+    with told(context.journal, "install", what) as (tell, ending):
+        proof = install_environment(context.host, resolution, read_engine(plan.recipe.engine.name), tell)
+        end = ending.finish if proof.new else ending.nothing_to_do
+        end(f"{proof.engine} {proof.engine_version} with {proof.packages} packages, proved", packages=proof.packages)
     return proof

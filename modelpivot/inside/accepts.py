@@ -1,0 +1,65 @@
+"""Whether the engine takes a release: its own parser reads the command line, its own code reads config.json and the quantization block,
+and the model's class is imported. Loads no weights. Run by the engine's own Python: `accepts.py -- <the flags of the server>`.
+
+Answers one JSON object on the last line: {"refused": "..."}, {"unasked": "..."} where this version keeps these things elsewhere, or
+{"architecture", "quantization", "quantization_parser", "kv_cache_dtype", "max_model_len"}. What the engine caches of the model's class
+lands in the release's own caches and makes its first start 10 s shorter.
+"""
+
+import contextlib
+import importlib
+import io
+import json
+import sys
+
+
+class MovedError(Exception):
+    """This version of the engine keeps a name elsewhere."""
+
+
+def import_name(name, *modules):
+    """A name from the first module that has it: they move between versions."""
+    for module in modules:
+        with contextlib.suppress(ImportError, AttributeError):
+            return getattr(importlib.import_module(module), name)
+    raise MovedError(f"{name} is in none of {', '.join(modules)}")
+
+
+def parse_flags(flags):
+    parser_class = import_name("FlexibleArgumentParser", "vllm.utils.argparse_utils", "vllm.utils")
+    add_flags = import_name("make_arg_parser", "vllm.entrypoints.launchers.cli_args", "vllm.entrypoints.openai.cli_args")
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return add_flags(parser_class()).parse_args(flags)
+    except SystemExit:
+        raise ValueError(said.getvalue().strip().splitlines()[-1]) from None
+
+
+def describe(model_config, load_config):
+    get_quant_config = import_name("get_quant_config", "vllm.model_executor.model_loader.weight_utils")
+    resolve = import_name("resolve_kv_cache_dtype_string", "vllm.utils.torch_utils", "vllm.utils")
+    quantization = model_config.quantization
+    return {
+        "architecture": model_config.architecture,
+        "quantization": quantization,
+        "quantization_parser": type(get_quant_config(model_config, load_config)).__name__ if quantization else None,
+        "kv_cache_dtype": resolve("auto", model_config),
+        "max_model_len": model_config.max_model_len,
+    }
+
+
+def main(flags):
+    try:
+        arguments = import_name("AsyncEngineArgs", "vllm.engine.arg_utils").from_cli_args(parse_flags(flags))
+        answer = describe(arguments.create_model_config(), arguments.create_load_config())
+    except MovedError as error:
+        answer = {"unasked": str(error)}
+    except Exception as error:  # noqa: BLE001 whatever the engine says no with is its answer
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        answer = {"refused": " ".join(lines)[:1000] or type(error).__name__}
+    print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[2:] if sys.argv[1:2] == ["--"] else sys.argv[1:])

@@ -1,0 +1,74 @@
+"""Whether the target environment's engine will take a release, judged from what it answered. Pure."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from pydantic import JsonValue
+
+from modelpivot.models.benchmark import Check
+from modelpivot.models.engine import EngineAnswers
+
+PARSER_FLAGS = {"--tool-call-parser": "tool_parsers", "--reasoning-parser": "reasoning_parsers"}
+ACCEPTED = "engine accepts the release"
+
+
+def judge_candidate(
+    config: Mapping[str, JsonValue], argv: Sequence[str], answers: EngineAnswers, accepted: Mapping[str, JsonValue] | None
+) -> list[Check]:
+    """Every check; what the engine could not be asked has none. `accepted` is the answer of `inside/accepts.py`, None: not asked."""
+    checks = [*_judge_parsers(argv, answers), *_judge_quantization(config, answers)]
+    if accepted is None or "unasked" in accepted:
+        return [*_judge_architecture(config, answers), *checks]
+    return [_judge_accepted(accepted), *checks]
+
+
+def flag_value(argv: Sequence[str], flag: str) -> str | None:
+    """The value of a flag on a command line (`--flag value` or `--flag=value`); the last one counts, None: not there."""
+    values = [word.partition("=")[2] for word in argv if word.startswith(f"{flag}=")]
+    values += [value for word, value in pairwise(argv) if word == flag]
+    return values[-1] if values else None
+
+
+def quantization_method(config: Mapping[str, JsonValue]) -> str | None:
+    """`quant_method` of config.json, at the top or in text_config; None: it names none."""
+    for holder in (config, config.get("text_config")):
+        block = holder.get("quantization_config") if isinstance(holder, Mapping) else None
+        if isinstance(block, Mapping) and isinstance(method := block.get("quant_method"), str):
+            return method
+    return None
+
+
+def _judge_accepted(accepted: Mapping[str, JsonValue]) -> Check:
+    refused = accepted.get("refused")
+    if refused is not None:
+        return Check(name=ACCEPTED, passed=False, expected="flags and config.json that its own code reads", found=str(refused))
+    said = ", ".join(f"{name} {value}" for name, value in accepted.items() if value is not None)
+    return Check(name=ACCEPTED, passed=True, expected="flags and config.json that its own code reads", found=said)
+
+
+def _judge_architecture(config: Mapping[str, JsonValue], answers: EngineAnswers) -> list[Check]:
+    if answers.architectures is None:
+        return []
+    named = config.get("architectures")
+    wanted = [str(name) for name in named] if isinstance(named, list) else []
+    is_known = any(name in answers.architectures for name in wanted)
+    found = "known" if is_known else f"unknown to {answers.version}"
+    return [Check(name="architecture", passed=is_known, expected=" or ".join(wanted) or "architectures in config.json", found=found)]
+
+
+def _judge_parsers(argv: Sequence[str], answers: EngineAnswers) -> list[Check]:
+    known = {"tool_parsers": answers.tool_parsers, "reasoning_parsers": answers.reasoning_parsers}
+    asked = [(flag, value, known[kind]) for flag, kind in PARSER_FLAGS.items() if (value := flag_value(argv, flag)) is not None]
+    return [_judge_name(flag.removeprefix("--"), value, names, answers) for flag, value, names in asked if names is not None]
+
+
+def _judge_quantization(config: Mapping[str, JsonValue], answers: EngineAnswers) -> list[Check]:
+    method = quantization_method(config)
+    if method is None or answers.quantizations is None:
+        return []
+    return [_judge_name("quantization method", method, answers.quantizations, answers)]
+
+
+def _judge_name(what: str, value: str, known: Sequence[str], answers: EngineAnswers) -> Check:
+    found = "known" if value in known else f"unknown to {answers.version}, which knows {', '.join(known)}"
+    return Check(name=what, passed=value in known, expected=value, found=found)
