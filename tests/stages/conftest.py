@@ -5,12 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.switching import SwitchHost
+from tests.stages.deciding import Desk
+from tests.switching import switch_host
+from tests.world import make_world
+
+__all__ = ["desk", "switch_host"]
 
 
 @pytest.fixture
-def switch_host(tmp_path: Path) -> Iterator[SwitchHost]:
-    """A host with stand-in engines, all ended afterwards."""
-    host = SwitchHost(tmp_path)
-    yield host
-    host.clean_up()
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    """A run in a world of its own: a Hub on loopback, a folder of wheels, one host."""
+    world = make_world(tmp_path)
+    for name, value in world.environment.items():
+        monkeypatch.setenv(name, value)
+    yield Desk(world)
+    world.hub.stop()

@@ -1,0 +1,132 @@
+"""Preflight: everything is read at once, in a short time, and nothing is changed."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from modelpivot.errors import CommandFailed, PivotError
+from modelpivot.facts.everything import read_own_pids
+from modelpivot.facts.model import read_kept_manifest
+from modelpivot.facts.reading import Reading
+from modelpivot.models.engine import Resolution
+from modelpivot.models.frozen import Unread
+from modelpivot.models.manifest import Manifest
+from modelpivot.plans.release import weights_directory
+from modelpivot.stages.preflight import preflight
+from modelpivot.weights import layout
+from tests.stages.deciding import Desk, entries
+from tests.switching import SwitchHost
+
+
+def test_all_facts_are_there_in_seconds(desk: Desk) -> None:
+    """Commit, files, resolution, disks, listeners, uv: nothing is unread on a whole host, in under three seconds."""
+    facts = preflight(desk.context, desk.recipe())
+    assert isinstance(facts.model.manifest, Manifest)
+    assert isinstance(facts.engine.resolution, Resolution)
+    assert not any(isinstance(disk, Unread) for disk in facts.host.disks)
+    assert isinstance(facts.host.listeners, list)
+    assert not isinstance(facts.host.tools["uv"], Unread)
+    assert facts.read_s < 3
+    assert desk.words("preflight") == ["started", "finished"]
+
+
+def test_reading_changes_nothing(desk: Desk) -> None:
+    """Beside uv's cache and the run's own folder no name appears on the host."""
+    recipe = desk.recipe()
+    before = entries(desk.world.root)
+    preflight(desk.context, recipe)
+    new = {name for name in entries(desk.world.root) - before if not name.startswith(("engines/cache", "state/runs"))}
+    assert new == {"engines"}  # the cache's folder
+
+
+def test_a_hub_that_is_down_is_an_unread_fact_and_no_error(desk: Desk) -> None:
+    """The rest is read all the same, and the reason is told."""
+    desk.world.hub.stop()
+    facts = preflight(desk.context, desk.recipe())
+    assert isinstance(facts.model.manifest, Unread)
+    assert facts.model.hub_problem == "unreachable"
+    assert isinstance(facts.engine.resolution, Resolution)
+    assert "warning" in desk.words("preflight")
+
+
+def test_a_pinned_commit_is_known_from_disk_when_the_hub_is_down(desk: Desk) -> None:
+    """Manifest and config come from the directory; a branch cannot be known without the Hub."""
+    plan = desk.fetched()
+    assert plan.manifest
+    desk.world.hub.stop()
+    pinned = desk.recipe("pinned", model={"repo": "acme/new", "revision": plan.manifest.commit})
+    facts = preflight(desk.context, pinned)
+    assert facts.model.manifest == plan.manifest
+    assert not isinstance(facts.model.on_disk, Unread)
+    assert facts.model.on_disk.missing_files == 0
+    assert isinstance(facts.model.config, dict)
+    assert read_kept_manifest(desk.world.host, desk.recipe().model) is None
+
+
+def test_what_was_fetched_is_counted_by_receipts(desk: Desk) -> None:
+    """A file that was touched since is to be proved again: it is missing to the plan."""
+    plan = desk.fetched()
+    assert plan.candidate
+    (plan.candidate.weights_dir / "config.json").touch()
+    on_disk = preflight(desk.context, desk.recipe()).model.on_disk
+    assert not isinstance(on_disk, Unread)
+    assert on_disk.missing_files == 1
+
+
+def test_a_package_that_does_not_exist_leaves_the_engine_unread(desk: Desk) -> None:
+    """uv's words are the reason; the model is read all the same."""
+    facts = preflight(desk.context, desk.recipe(engine={"name": "standin", "extra_requirements": ["no-such-package-anywhere==1"]}))
+    assert isinstance(facts.engine.resolution, Unread)
+    assert "no-such-package-anywhere" in facts.engine.resolution.unread
+    assert isinstance(facts.model.manifest, Manifest)
+
+
+def test_the_processes_of_the_current_release_are_no_strangers(tmp_path: Path) -> None:
+    """Its engine is named by number; one that was started by hand is not."""
+    host = SwitchHost(tmp_path)
+    try:
+        current = host.serve(host.release("old"))
+        found = read_own_pids(host.config, host.state, current, None)
+        assert found == sorted(process.pid for process in host.supervisor.processes(current))
+        assert found
+    finally:
+        host.clean_up()
+
+
+def test_facts_and_plan_speak_of_the_same_directory() -> None:
+    """The plan is pure and builds the path itself: it must be the one that the byte path builds."""
+    commit = "a" * 40
+    assert weights_directory(Path("/w"), "org/name", commit) == layout.weights_directory(Path("/w"), "org/name", commit)
+
+
+def fail(error: Exception) -> str:
+    """Raise it."""
+    raise error
+
+
+@pytest.mark.parametrize("error", [CommandFailed("nvidia-smi: gone"), PivotError("words"), PermissionError(13, "Permission denied")])
+def test_a_part_that_fails_is_unread_with_its_words(error: Exception) -> None:
+    """One part's failure is a fact of that part alone."""
+    result = Reading("part", lambda: fail(error)).result(time.monotonic() + 5)
+    assert isinstance(result, Unread)
+    assert str(error) in result.unread
+
+
+def test_an_error_of_ours_is_not_hidden() -> None:
+    """A bug must not read as a fact."""
+    with pytest.raises(ZeroDivisionError):
+        Reading("part", lambda: 1 // 0).result(time.monotonic() + 5)
+
+
+def test_a_part_that_hangs_is_unread_at_the_deadline(tmp_path: Path) -> None:
+    """A read that never returns (here: a pipe that nobody writes) holds nothing up."""
+    import os
+
+    reader, writer = os.pipe()
+    started = time.monotonic()
+    result = Reading("a hung file system", lambda: os.read(reader, 1)).result(started + 0.2)
+    os.close(writer)
+    assert isinstance(result, Unread)
+    assert "hangs" in result.unread
+    assert time.monotonic() - started < 2
