@@ -75,14 +75,15 @@ class HubHandler(Handler):
         return fault
 
     def _find(self, name: str, revision: str) -> Repo:
-        repo = self.mirror.catalog.repo(name)
-        if repo is None:
+        repos = self.mirror.catalog.repos(name)
+        if not repos:
             raise Refusal("no_repo")
         if (token := self.mirror.gates.get(name)) is not None:
             self._check_token(token)
-        if revision not in ("main", repo.commit):
-            raise Refusal("no_revision")
-        return repo
+        for repo in repos:
+            if revision in ("main", repo.commit):
+                return repo
+        raise Refusal("no_revision")
 
     def _check_token(self, token: str) -> None:
         given = self.headers.get("Authorization")
@@ -133,7 +134,7 @@ class HubHandler(Handler):
 
     def _redirect_to_store(self, repo: Repo, entry: Entry, headers: dict[str, str]) -> None:
         kind = self.fault.kind if self.fault else ""
-        link = self.mirror.links.make(f"{repo.name}/{entry.path}", is_expired=kind == "expired_link")
+        link = self.mirror.links.make(f"{repo.name}/{repo.commit}/{entry.path}", is_expired=kind == "expired_link")
         store = "http://127.0.0.2:9" if kind == "dead_link" else self.mirror.store_url
         linked = {"X-Linked-Etag": f'"{entry.sha256}"', "X-Linked-Size": str(entry.size), "ETag": f'"{entry.sha256}"'}
         self._head(302, {**headers, **linked, "Location": store + link})
@@ -174,10 +175,10 @@ class StoreHandler(Handler):
     def _answer(self) -> None:
         url = urlsplit(self.path)
         key = unquote(url.path).lstrip("/")
-        request = self.mirror.served.add(Request(self.command, "body", key, has_token="Authorization" in self.headers))
+        org, name, commit, path = (key.split("/", 3) + [""] * 3)[:4]
+        request = self.mirror.served.add(Request(self.command, "body", f"{org}/{name}/{path}", has_token="Authorization" in self.headers))
         sender = Sender(self, request, self.mirror.pace, self.mirror.over)
-        name, path = "/".join(key.split("/")[:2]), "/".join(key.split("/")[2:])
-        repo = self.mirror.catalog.repo(name)
+        repo = self.mirror.catalog.repo(f"{org}/{name}", commit)
         if request.has_token or not self.mirror.links.is_valid(key, url.query):
             return sender.head(400 if request.has_token else 403, {"Content-Length": "0"})
         if repo is None or path not in repo.entries:

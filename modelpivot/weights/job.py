@@ -15,6 +15,8 @@ from modelpivot.weights.reconnect import Patience, Tries
 from modelpivot.weights.transport import Body, Origin
 
 CHUNK_BYTES = 512 << 10
+GIVE_UP_ORIGIN = 3
+"""Failures in a row after which a place that is not the last one is given up for this file."""
 
 
 class Stopped(PivotError):
@@ -54,6 +56,8 @@ class Work:
     slots: Slots
     ends_at: float
     stop: threading.Event = field(default_factory=threading.Event)
+    given_up: set[str] = field(default_factory=set)
+    """Names of places that did not answer: files that begin later do not try them."""
     note: Callable[[str], None] = lambda text: None
     """Takes a warning; safe to call from any thread."""
 
@@ -65,7 +69,8 @@ class Job:
         self._work, self._progress, self._file = work, progress, progress.file
         self._partial = Partial(work.folder, progress.file)
         self._tries = Tries(work.patience, work.ends_at, work.stop)
-        self._origin, self._wrong, self._digests_seen = 0, 0, []  # type: tuple[int, int, list[str]]
+        self._origin = next((n for n, each in enumerate(work.origins) if each.name not in work.given_up), len(work.origins) - 1)
+        self._wrong, self._digests_seen = 0, []  # type: tuple[int, list[str]]
 
     def run(self) -> Receipt:
         """The file under its name, with its receipt. UpstreamBad, Refused, TransientError (given up) or PreconditionError (disk)."""
@@ -105,11 +110,17 @@ class Job:
         try:
             return origin.open(self._file, self._partial.size)
         except (Refused, WrongAnswer):
-            if self._origin + 1 == len(self._work.origins):
+            if not self._take_next_origin(f"not to be had from {origin.name}"):
                 raise
-            self._work.note(f"{self._file.path}: not to be had from {origin.name}, taken from {self._work.origins[self._origin + 1].name}")
-            self._origin += 1
             return self._open()
+
+    def _take_next_origin(self, why: str) -> bool:
+        """Go on with the next place. False: this was the last."""
+        if self._origin + 1 == len(self._work.origins):
+            return False
+        self._origin += 1
+        self._work.note(f"{self._file.path}: {why}; taken from {self._work.origins[self._origin].name}")
+        return True
 
     def _stream(self, body: Body) -> None:
         """Everything from the offset that we have; bytes before it, from a side that passes ranges over, are read and dropped."""
@@ -138,6 +149,10 @@ class Job:
             self._work.slots.back_off()
         if isinstance(error, LinkRefused):
             self._count_refused_link(error)
+        here = self._work.origins[self._origin].name
+        if self._tries.failures >= GIVE_UP_ORIGIN and self._take_next_origin(error.message):
+            self._work.given_up.add(here)
+            return
         if self._tries.failures in (3, 10, 30):
             self._work.note(f"{error.message}; tried {self._tries.failures} times without a new byte")
 
@@ -163,9 +178,9 @@ class Job:
         self._progress.done = 0
         self._work.note(f"{self._file.path}: HASH_MISMATCH: expected {expected}, found {found}; set aside, fetched again")
         is_same_again = self._digests_seen.count(found) > 1
-        if is_same_again and self._origin + 1 < len(self._work.origins):
-            self._origin += 1
-        elif is_same_again or len(self._digests_seen) > self._work.patience.wrong_answers:
+        if is_same_again and self._take_next_origin("the same wrong bytes twice"):
+            return
+        if is_same_again or len(self._digests_seen) > self._work.patience.wrong_answers:
             raise self._bad("HASH_MISMATCH", expected, found)
         self._work.origins[self._origin].renew()
 

@@ -174,6 +174,8 @@ def passing_errors(what: str, where: str) -> Iterator[None]:
     """The door for everything that the network does: it becomes a TransientError that never holds a signed link or a token."""
     try:
         yield
+    except urllib3.exceptions.NewConnectionError as error:
+        raise TransientError(f"{what}: {where} takes no connection", hint=REMEDIES["unreachable"]) from _plain(error)
     except (urllib3.exceptions.ReadTimeoutError, urllib3.exceptions.ConnectTimeoutError) as error:
         raise TransientError(f"{what}: nothing came from {where} in time", hint=REMEDIES["unreachable"]) from _plain(error)
     except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
