@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from modelpivot.errors import PreconditionError
-from modelpivot.models.pointer import NOWHERE, Nowhere, is_index, is_same, split_pointer, value_at
+from modelpivot.models.pointer import NOWHERE, Nowhere, is_index, is_same, say_json, split_pointer, value_at
 from modelpivot.models.recipe import Patch
 
 SPACE = re.compile(r"[ \t\n\r]*")
@@ -56,9 +56,8 @@ def is_applied(found: JsonValue | Nowhere, patch: Patch) -> bool:
 def require_expected(found: JsonValue | Nowhere, patch: Patch) -> None:
     """PreconditionError names pointer, expected and found value."""
     if found is NOWHERE or not is_same(found, patch.expected):
-        shown = "nothing" if found is NOWHERE else json.dumps(found)
         raise PreconditionError(
-            f"{patch.file}: {patch.pointer}: expected {json.dumps(patch.expected)}, found {shown}; not changed",
+            f"{patch.file}: {patch.pointer}: expected {say_json(patch.expected)}, found {say_json(found)}; not changed",
             hint="mend the patch in the recipe, or take it out if the model no longer needs it",
         )
 

@@ -32,7 +32,7 @@ from modelpivot.host import CommandResult, run_attached, run_command
 from modelpivot.models.engine import Engine, EnvironmentProof, Resolution
 from modelpivot.models.event import Tell
 from modelpivot.models.host import HostConfig
-from modelpivot.plans.environment import judge_answers, judge_freeze, judge_pip_check
+from modelpivot.operations.proof import judge_answers, judge_freeze, judge_pip_check
 from modelpivot.waiting import wait_for
 
 INSTALL_DEADLINE_S = 3 * 3600.0

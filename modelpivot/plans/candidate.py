@@ -1,6 +1,7 @@
 """Whether the target environment's engine will take a release, judged from what it answered. Pure."""
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from itertools import pairwise
 
 from pydantic import JsonValue
@@ -70,5 +71,6 @@ def _judge_quantization(config: Mapping[str, JsonValue], answers: EngineAnswers)
 
 
 def _judge_name(what: str, value: str, known: Sequence[str], answers: EngineAnswers) -> Check:
-    found = "known" if value in known else f"unknown to {answers.version}, which knows {', '.join(known)}"
+    near = ", ".join(get_close_matches(value, known, n=3)) or "nothing like it"
+    found = "known" if value in known else f"unknown to {answers.version}, which knows {near} (of {len(known)})"
     return Check(name=what, passed=value in known, expected=value, found=found)
