@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from modelpivot.errors import UsageError
-from modelpivot.models.recipe import Recipe
+from modelpivot.models.frozen import Frozen
+from modelpivot.models.recipe import Deadlines, EngineChoice, Floor, Hooks, Patch, Probe, Recipe, Serve, Source, Workload
 from modelpivot.recipes import read_engine, read_recipe, recipe_digest, recipe_names
 
 VALID: dict[str, object] = {
@@ -102,3 +103,13 @@ def test_the_digest_follows_content_and_not_layout(tmp_path: Path) -> None:
     other = read_recipe(write(tmp_path, "# a comment\n" + yaml.safe_dump(dict(reversed(VALID.items())))))
     assert recipe_digest(one) == recipe_digest(other)
     assert recipe_digest(one) != recipe_digest(Recipe.model_validate(VALID | {"description": "else"}))
+
+
+MODELS = (Recipe, Source, EngineChoice, Serve, Patch, Probe, Workload, Floor, Deadlines, Hooks)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_every_field_of_a_recipe_is_documented(model: type[Frozen]) -> None:
+    """docs/recipes.md names them all; an error message sends people there."""
+    text = (Path(__file__).parents[1] / "docs" / "recipes.md").read_text()
+    assert [name for name in model.model_fields if f"`{name}`" not in text] == []

@@ -1,5 +1,7 @@
 """JSON pointers (RFC 6901) and JSON equality: where a value stands in a document, and whether two values are the same to a JSON reader."""
 
+import json
+
 from pydantic import JsonValue
 
 
@@ -43,3 +45,8 @@ def is_same(one: JsonValue | Nowhere, other: JsonValue | Nowhere) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(is_same, one, other))
     return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
+def say_json(value: JsonValue | Nowhere) -> str:
+    """The value as it would stand in a file; `nothing` where nothing stands."""
+    return "nothing" if isinstance(value, Nowhere) else json.dumps(value, ensure_ascii=False)

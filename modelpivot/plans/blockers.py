@@ -2,11 +2,11 @@
 
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.engine import Engine
-from modelpivot.models.facts import Facts, Listener
+from modelpivot.models.facts import Facts, Listener, ModelFacts
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
 from modelpivot.models.plan import Blocker
-from modelpivot.models.pointer import NOWHERE, is_same, value_at
+from modelpivot.models.pointer import NOWHERE, is_same, say_json, value_at
 from modelpivot.models.recipe import Patch, Recipe
 from modelpivot.models.release import Endpoint, Release
 from modelpivot.plans.devices import device_blockers
@@ -50,14 +50,19 @@ def hub_blockers(recipe: Recipe, host: HostConfig, facts: Facts) -> list[Blocker
     if model.hub_problem or isinstance(model.manifest, Unread):
         if model.hub_problem and is_whole_on_disk(facts):
             return []
-        code, remedy = HUB_REMEDIES.get(model.hub_problem, ("HUB_UNREAD", "run it again; if it stays, look at the Hub's answer"))
-        found = str(model.manifest) if isinstance(model.manifest, Unread) else f"{model.hub_problem}, and the files on disk are not whole"
+        code, remedy = HUB_REMEDIES.get(model.hub_problem, ("MODEL_UNREAD", "mend what the reason names, then plan again"))
+        found = _hub_reason(model) if isinstance(model.manifest, Unread) else f"{model.hub_problem}, and the files on disk are not whole"
         return [_blocker(code, what, "a commit with its file list", found, remedy.format(endpoint=host.hub_endpoint))]
     if not model.manifest.files:
         return [_blocker("REPO_EMPTY", what, "files to serve", "none after include and exclude", "mend model.include and model.exclude")]
     if isinstance(model.on_disk, Unread):
         return [_blocker("WEIGHTS_UNREAD", f"weights of {what}", "a readable folder", str(model.on_disk), "make it readable")]
     return []
+
+
+def _hub_reason(model: ModelFacts) -> str:
+    """The reason without the remedy that stands behind it: the blocker has its own."""
+    return model.manifest.unread.partition("; ")[0] if model.hub_problem and isinstance(model.manifest, Unread) else str(model.manifest)
 
 
 def engine_blockers(facts: Facts) -> list[Blocker]:
@@ -86,13 +91,13 @@ def patch_blockers(recipe: Recipe, facts: Facts) -> list[Blocker]:
     for patch in on_config:
         found = value_at(config, patch.pointer)
         if found is NOWHERE or not is_same(found, patch.expected):
-            blockers.append(_patch_blocker(patch, repr(found)))
+            blockers.append(_patch_blocker(patch, say_json(found)))
     return blockers
 
 
 def _patch_blocker(patch: Patch, found: str) -> Blocker:
     remedy = "mend the patch in the recipe, or take it out if the model no longer needs it"
-    return _blocker("PATCH_EXPECTS_OTHER", f"patch of {patch.file} at {patch.pointer}", repr(patch.expected), found, remedy)
+    return _blocker("PATCH_EXPECTS_OTHER", f"patch of {patch.file} at {patch.pointer}", say_json(patch.expected), found, remedy)
 
 
 def port_blockers(endpoint: Endpoint, facts: Facts) -> list[Blocker]:

@@ -6,6 +6,7 @@ from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
 from modelpivot.models.manifest import Manifest
 from modelpivot.models.plan import Choice
+from modelpivot.models.pointer import say_json
 from modelpivot.models.recipe import Patch, Recipe, Scalar
 
 
@@ -36,7 +37,7 @@ def _engine(recipe: Recipe, engine: Engine, resolution: Resolution) -> Choice:
 
 
 def _patch(patch: Patch) -> Choice:
-    value = f"{patch.pointer} {'removed' if patch.remove else f'set to {patch.new!r}'}"
+    value = f"{patch.pointer} {'removed' if patch.remove else f'set to {say_json(patch.new)}'}"
     return Choice(name=f"patch {patch.file}", value=value, reason=patch.why)
 
 

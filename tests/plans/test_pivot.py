@@ -106,7 +106,7 @@ def test_every_blocker_is_said_at_once() -> None:
         ("gated", "HUB_GATED", "ask for access"),
         ("not_found", "HUB_NOT_FOUND", "model.repo"),
         ("revision_gone", "REVISION_GONE", "name a revision"),
-        ("", "HUB_UNREAD", "run it again"),
+        ("", "MODEL_UNREAD", "plan again"),
     ],
 )
 def test_each_answer_of_the_hub_has_its_own_remedy(problem: str, code: str, remedy: str) -> None:
