@@ -22,14 +22,14 @@ START_S = 30.0
 PASSED_ON = ("PATH", "HOME", "LANG", "TZ")
 ENDS = (ExitCode.BLOCKED, ExitCode.SWITCHED_BACK, ExitCode.NOTHING_SERVES)
 """Exit codes of a switch that is over; any other one but 0 is a death."""
+WATCHDOG_S = 150.0
+"""Seconds of silence until the switch is killed: its longest single call takes a minute."""
 PROPERTIES = {
     "Type": "exec",
     "Restart": "on-failure",
     "RestartSec": "1",
     "StartLimitIntervalSec": "0",
     "SuccessExitStatus": " ".join(str(int(code)) for code in ENDS),
-    # the longest single call of the switch is a minute
-    "WatchdogSec": "150",
     "WatchdogSignal": "SIGKILL",
     "NotifyAccess": "main",
     # SIGTERM asks it to go back, which takes as long as the old release takes to load
@@ -38,7 +38,9 @@ PROPERTIES = {
 }
 
 
-def start_switch_unit(unit: str, argv: Sequence[str], *, env: Mapping[str, str], log: Path, folder: Path) -> ProcessId:
+def start_switch_unit(
+    unit: str, argv: Sequence[str], *, env: Mapping[str, str], log: Path, folder: Path, watchdog_s: float = WATCHDOG_S
+) -> ProcessId:
     """The process that carries the switch out. Nothing to do when the unit is there, also while it waits to be restarted.
 
     CommandFailed when it does not start.
@@ -46,7 +48,8 @@ def start_switch_unit(unit: str, argv: Sequence[str], *, env: Mapping[str, str],
     log.parent.mkdir(parents=True, exist_ok=True)
     if show(unit).is_at_rest:
         clear_failure(unit)
-        _systemd_run(unit, argv, env=_passed_on() | dict(env), log=log, folder=folder)
+        own = {"StandardOutput": f"append:{log}", "StandardError": f"append:{log}", "WorkingDirectory": str(folder)}
+        _systemd_run(unit, argv, _passed_on() | dict(env), PROPERTIES | own | {"WatchdogSec": f"{watchdog_s:g}"})
     return wait_for(lambda: show(unit), _judge, what=f"the process of {unit}", deadline_s=START_S, interval_s=0.05)
 
 
@@ -58,12 +61,11 @@ def _judge(facts: UnitFacts, waited_s: float) -> ProcessId | None:
     return None
 
 
-def _systemd_run(unit: str, argv: Sequence[str], *, env: Mapping[str, str], log: Path, folder: Path) -> None:
-    output = {"StandardOutput": f"append:{log}", "StandardError": f"append:{log}", "WorkingDirectory": str(folder)}
-    properties = [f"--property={name}={value}" for name, value in (PROPERTIES | output).items()]
+def _systemd_run(unit: str, argv: Sequence[str], env: Mapping[str, str], properties: Mapping[str, str]) -> None:
+    settings = [f"--property={name}={value}" for name, value in properties.items()]
     variables = [f"--setenv={name}={value}" for name, value in env.items()]
     words = [word.replace("$", "$$") for word in argv]
-    run_command(["systemd-run", "--quiet", "--collect", f"--unit={unit}", *properties, *variables, "--", *words], timeout_s=CALL_S)
+    run_command(["systemd-run", "--quiet", "--collect", f"--unit={unit}", *settings, *variables, "--", *words], timeout_s=CALL_S)
 
 
 def place_boot_unit(environment: Mapping[str, str], state: Path, foreign: Iterable[str]) -> None:

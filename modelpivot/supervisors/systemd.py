@@ -150,7 +150,8 @@ class SystemdSupervisor:
             return Path(path)
         log = self._state.release(release.id).log
         if invocation_id := facts["InvocationID"] or (before.invocation_id if before else ""):
-            copy_journal(invocation_id, log, is_over=facts.main_pid == 0)
+            with contextlib.suppress(OSError):
+                copy_journal(invocation_id, log, is_over=facts.main_pid == 0)
         return log
 
     def enable(self, release: Release) -> None:
@@ -200,7 +201,9 @@ class SystemdSupervisor:
         if facts["InvocationID"]:
             path = self._unit_paths(release).invocation
             start = Invocation(invocation_id=facts["InvocationID"], group=facts["ControlGroup"], known=self.processes(release))
-            write_model(path, start)
+            # a full disk must keep no engine from being stopped
+            with contextlib.suppress(OSError):
+                write_model(path, start)
 
     def _read_invocation(self, release: Release) -> Invocation | None:
         return read_model(self._unit_paths(release).invocation, Invocation)

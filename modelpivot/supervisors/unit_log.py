@@ -12,6 +12,8 @@ from modelpivot.host import run_command
 from modelpivot.models.frozen import Frozen
 
 READ_S = 60.0
+LINES = 50_000
+"""Longest piece that is copied at once. An engine that served for weeks has more to tell than anybody reads: then the last ones are taken."""
 CURSOR = "-- cursor: "
 
 
@@ -31,6 +33,9 @@ def copy_journal(invocation_id: str, log: Path, *, is_over: bool) -> None:
             _set_aside(log)
             copied = Copied(invocation_id=invocation_id)
         text, cursor = read_journal(invocation_id, after=copied.cursor, is_over=is_over)
+        if copied.cursor and text.count("\n") >= LINES:
+            _set_aside(log)
+            text, cursor = read_journal(invocation_id)
         with log.open("a") as file:
             file.write(text)
         if cursor != copied.cursor or not cursor_file.exists():
@@ -38,12 +43,12 @@ def copy_journal(invocation_id: str, log: Path, *, is_over: bool) -> None:
 
 
 def read_journal(invocation_id: str, *, after: str = "", is_over: bool = False) -> tuple[str, str]:
-    """What a start has written since the cursor `after`, and the cursor to go on from. Lines of systemd about it are among them."""
+    """What a start has written since the cursor `after`, `LINES` at most, and the cursor to go on from. What systemd says of it is among it."""
     if is_over and shutil.which("journalctl"):
         run_command(["journalctl", "--sync"], timeout_s=READ_S, is_checked=False)
     matches = [f"_SYSTEMD_INVOCATION_ID={invocation_id}", "+", f"INVOCATION_ID={invocation_id}"]
     place = [f"--after-cursor={after}"] if after else []
-    argv = ["journalctl", "--quiet", "--no-pager", "--all", "--output=cat", "--show-cursor", *place, *matches]
+    argv = ["journalctl", "--quiet", "--no-pager", "--all", "--output=cat", "--show-cursor", f"--lines={LINES}", *place, *matches]
     text = run_command(argv, timeout_s=READ_S).stdout
     head, found, cursor = text.rpartition(CURSOR)
     return (head, cursor.strip()) if found else (text, after)
