@@ -10,7 +10,9 @@ import os
 import sys
 from typing import Any
 
+import httpx
 from prefect import State
+from prefect.exceptions import PrefectException
 
 from flows.carry import RUN_ID
 from modelpivot.errors import PivotError
@@ -40,9 +42,16 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except Exception as error:
-        note_end(state, run_id, f"Prefect does not carry the run: {type(error).__name__}: {error}", ExitCode.BLOCKED)
+        note_end(state, run_id, f"Prefect does not carry the run: {error}", judge_refusal(error))
         raise
     return report(state, run_id).exit_code
+
+
+def judge_refusal(error: Exception) -> ExitCode:
+    """What it means that Prefect never began the flow: parameters it refuses, an API that is away, or a fault of ours."""
+    if isinstance(error, PrefectException):
+        return ExitCode.USAGE
+    return ExitCode.BLOCKED if isinstance(error, RuntimeError | httpx.HTTPError) else ExitCode.INTERNAL
 
 
 def note_end(state: StatePaths, run_id: str, message: str, code: ExitCode) -> None:

@@ -17,6 +17,7 @@ from modelpivot.models.cutover import Cutover
 from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
+from modelpivot.plans.release import pin_recipe
 from modelpivot.recipes import read_recipe
 from modelpivot.stages.context import Context
 from modelpivot.stages.plan import require_clear, require_nothing_new
@@ -41,7 +42,7 @@ def cutover(recipe: RecipeName, agreed: bool = False, host: HostBlock = None, hu
 
 def cut_over(context: Context, recipe: Recipe, before: Plan) -> Ending:
     """Facts again, plan again, then the switch, the measurement and the promotion. PreconditionError when something new stands in the way."""
-    plan = decide(context, recipe)
+    plan = decide(context, pin_recipe(recipe, before))
     require_nothing_new(before, plan)
     release = require_staged(context, before, plan)
     return confirm(context, recipe, tasks.serve(context, release, recipe))

@@ -8,6 +8,9 @@ import pytest
 
 from modelpivot.models.host import HostConfig
 from modelpivot.state.paths import StatePaths
+from tests.prefect_server import prefect_api
+
+__all__ = ["prefect_api"]
 
 NO_SKIP = "MODELPIVOT_TEST_NO_SKIP"
 
@@ -40,4 +43,4 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if os.environ.get(NO_SKIP) and report.skipped and not hasattr(report, "wasxfail"):  # type: ignore[attr-defined]
         report.outcome = "failed"  # type: ignore[attr-defined]
         report.longrepr = f"skipped where nothing may be missing: {report.longrepr}"  # type: ignore[attr-defined]
-    return report  # type: ignore[return-value]
+    return report

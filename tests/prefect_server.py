@@ -10,7 +10,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
 from modelpivot.waiting import wait_for
 from tests.switching import free_port
@@ -21,6 +20,8 @@ START_S = 120.0
 @pytest.fixture(scope="session")
 def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of the API; PREFECT_API_URL and PREFECT_HOME name it in this process and its children while the session lasts."""
+    from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings  # heavy, and only needed here
+
     home = tmp_path_factory.mktemp("prefect")
     with running_server(home, free_port()) as url:
         before = {name: os.environ.get(name) for name in ("PREFECT_API_URL", "PREFECT_HOME")}

@@ -24,10 +24,11 @@ parser.add_argument("--served-model-name", required=True)
 parser.add_argument("--host", required=True)
 parser.add_argument("--port", required=True)
 parser.add_argument("--fault", default="none")
+parser.add_argument("--load-s", default="0.1")
 options = parser.parse_args()
 if not (options.model / "config.json").exists():
     sys.exit(f"no config.json in {options.model}")
-sys.argv = ["standin", "--port", options.port, "--name", options.served_model_name, "--fault", options.fault]
+sys.argv = ["standin", "--port", options.port, "--name", options.served_model_name, "--fault", options.fault, "--load-s", options.load_s]
 standin.main()
 '''
 METADATA = f"Metadata-Version: 2.1\nName: standin-engine\nVersion: {VERSION}\n"

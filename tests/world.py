@@ -1,10 +1,13 @@
 """A whole small world for real flows: a Hub with two models, recipes and an engine of its own, one host, real uv and a real Prefect."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx
+import pytest
 import yaml
 
 from modelpivot.flow_child import FlowChild
@@ -100,6 +103,20 @@ class World:
         """A whole pivot, followed to its end."""
         return self.run("pivot", recipe=recipe, dry_run=False, agreed=True, **parameters)
 
+    def tell(self, result: RunResult) -> str:
+        """A result with the flow's own output, for a test that fails."""
+        log = self.state.run(result.run_id).log("flow")
+        return f"{result.model_dump_json(indent=1)}\n{log.read_text()[-6000:] if log.exists() else 'no log'}"
+
+    @property
+    def serving(self) -> str | None:
+        """Name of the model that answers now, asked over its API; None: nothing answers."""
+        try:
+            models = httpx.get(f"http://127.0.0.1:{self.port}/v1/models", timeout=2).json()
+        except httpx.HTTPError:
+            return None
+        return str(models["data"][0]["id"])
+
     def clean_up(self) -> None:
         """End every engine of this host; a switch that is open ends with its engine."""
         cutover = read_cutover(self.state)
@@ -115,3 +132,16 @@ def make_world(root: Path, *, shard_bytes: int = 20_000) -> World:
     for number, name in enumerate(("old", "new"), start=2):
         make_repo(root / "hub", f"acme/{name}", shards=number, bytes_each=shard_bytes)
     return World(root, Mirror(root / "hub").start())
+
+
+@pytest.fixture(scope="session")
+def served_world(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A world in which the model `old` was pivoted to for real and serves. Tests leave `old` or `new` serving."""
+    world = make_world(tmp_path_factory.mktemp("world"))
+    try:
+        result = world.pivot("old")
+        assert result.outcome == "promoted", world.tell(result)
+        yield world
+    finally:
+        world.clean_up()
+        world.hub.stop()

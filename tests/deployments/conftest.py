@@ -1,0 +1,8 @@
+"""Every test here talks to the session's Prefect server."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _prefect(prefect_api: str) -> str:
+    return prefect_api

@@ -1,0 +1,58 @@
+"""What the tests ask the Prefect server."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, FlowRunFilter, FlowRunFilterId
+from prefect.client.schemas.objects import Artifact, FlowRun, TaskRun
+
+from modelpivot.models.result import RunResult
+from tests.switching import wait_until
+
+T = TypeVar("T")
+
+
+def read_flow_run(result: RunResult) -> FlowRun:
+    """The flow run of a result, once the server knows its end."""
+    assert result.flow_run_id
+
+    def read() -> FlowRun | None:
+        run = get_client(sync_client=True).read_flow_run(result.flow_run_id)  # type: ignore[arg-type]
+        return run if run.state and run.state.is_final() else None
+
+    return wait_until(read, what="the flow run's end")
+
+
+def read_task_runs(run: FlowRun) -> list[TaskRun]:
+    """Its task runs in the order they began, once the server, which records them late, knows all ends."""
+
+    def read() -> list[TaskRun] | None:
+        runs = get_client(sync_client=True).read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[run.id])))
+        ended = [one for one in runs if one.state and one.state.is_final()]
+        return sorted(runs, key=lambda one: one.start_time or one.created) if runs and len(ended) == len(runs) else None  # type: ignore[arg-type,return-value]
+
+    return wait_until(read, what="the ends of all task runs")
+
+
+def read_artifacts(run: FlowRun) -> dict[str, Artifact]:
+    """Its artifacts by key."""
+    found = get_client(sync_client=True).read_artifacts(artifact_filter=ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run.id])))
+    return {artifact.key or "": artifact for artifact in found}
+
+
+def task_name(run: TaskRun) -> str:
+    """The task's name without the suffix that tells its runs apart."""
+    return run.name.rpartition("-")[0]
+
+
+def count_events(name: str) -> Callable[[], int]:
+    """How many events of this name the server holds."""
+    import httpx
+    from prefect.settings import PREFECT_API_URL
+
+    def count() -> int:
+        url = f"{PREFECT_API_URL.value()}/events/filter"
+        return int(httpx.post(url, json={"filter": {"event": {"name": [name]}}, "limit": 50}).json()["total"])
+
+    return count

@@ -1,0 +1,160 @@
+"""Whole pivots on a real Hub, real uv, a real Prefect and a real switch; the engine is the stand-in. They run in this order on one host."""
+
+from pathlib import Path
+
+import pytest
+
+from modelpivot.models.result import ExitCode
+from modelpivot.state.lock import acquire_lock, read_lock, release_lock
+from modelpivot.state.releases import read_book
+from tests.flows.asked import count_events, read_artifacts, read_flow_run, read_task_runs, task_name
+from tests.switching import wait_until
+from tests.world import World
+
+TASKS = [
+    "preflight",
+    "plan",
+    "install",
+    "download",
+    "patch config",
+    "check shards",
+    "check engine",
+    "serve",
+    "benchmark",
+    "gate",
+    "promote",
+]
+
+
+@pytest.fixture
+def world(served_world: World) -> World:
+    return served_world
+
+
+def test_a_dry_run_plans_and_changes_nothing(world: World) -> None:
+    """Planned: the plan is an artifact, the old model serves, nothing new is on disk, nobody holds the host."""
+    before = read_book(world.state)
+    result = world.run("pivot", recipe="new")
+    assert (result.outcome, result.exit_code) == ("planned", 0), world.tell(result)
+    run = read_flow_run(result)
+    assert run.state and (run.state.name, run.name) == ("Planned", "new on gpu-test (dry run)")
+    assert "acme" in str(read_artifacts(run)["plan-new"].data)
+    assert read_book(world.state) == before and world.serving == "old" and read_lock(world.state) is None
+    assert not list(world.host.weights_root.glob("acme--new/*"))
+
+
+def test_everything_in_the_way_is_said_before_anything_is_touched(world: World) -> None:
+    """A Hub that is down: Blocked, 3, the message names it, and the old model serves."""
+    host = world.host
+    world.host = host.model_copy(update={"hub_endpoint": "http://127.0.0.1:9"})
+    try:
+        result = world.pivot("new")
+    finally:
+        world.host = host
+    assert (result.outcome, result.exit_code, result.released is not None) == ("blocked", 3, True), world.tell(result)
+    assert "127.0.0.1:9" in result.message and world.serving == "old"
+    run = read_flow_run(result)
+    assert run.state and run.state.name == "Blocked" and run.state.is_failed() and read_lock(world.state) is None
+
+
+def test_a_held_host_is_left_alone(world: World) -> None:
+    """Another run holds the host: 7, HostHeld, and the message says who."""
+    acquire_lock(world.state, run_id="other", what="a test")
+    try:
+        result = world.pivot("new")
+    finally:
+        release_lock(world.state)
+    run = read_flow_run(result)
+    assert result.exit_code == ExitCode.HELD and "a test" in result.message
+    assert run.state and run.state.name == "HostHeld"
+
+
+def test_a_hook_that_fails_ends_the_run_before_anything(world: World) -> None:
+    """The first failing line of a before-hook counts, later ones do not run; the service is untouched and the hook's words are kept."""
+    witness = world.root / "witness"
+    world.recipe("hooked", repo="new", hooks={"before": ["echo no room in the rack", "false | cat", f"touch {witness}"]})
+    result = world.pivot("hooked")
+    assert (result.outcome, result.exit_code) == ("failed", 1), world.tell(result)
+    assert result.cause == ["no room in the rack"] and not witness.exists() and world.serving == "old"
+
+
+def test_a_model_that_answers_badly_is_taken_back(world: World) -> None:
+    """One token over and over: the probe says no, the switch goes back, the run ends RolledBack with 4 and the old model answers."""
+    world.recipe("garbled", repo="new", args={"fault": "garbage"})
+    result = world.pivot("garbled")
+    assert (result.outcome, result.exit_code) == ("returned", 4), world.tell(result)
+    assert result.attempted and result.attempted.startswith("garbled-") and result.released and result.released.startswith("old-")
+    run = read_flow_run(result)
+    assert run.state and (run.state.name, run.state.is_failed()) == ("RolledBack", True)
+    assert world.serving == "old" and read_lock(world.state) is None
+    wait_until(count_events("prefect.flow-run.RolledBack"), what="the event that alerts are made on")
+
+
+def test_a_gate_that_says_no_goes_back(world: World) -> None:
+    """The stand-in cannot be measured: the gate says no, the run asks the switch to return and follows it; 4, with the gate's words."""
+    world.recipe("unmeasured", repo="new", workloads=[{"name": "single", "prompts": 2}])
+    result = world.pivot("unmeasured")
+    assert (result.outcome, result.exit_code, world.serving) == ("returned", 4, "old"), world.tell(result)
+    assert "not promoted" in result.message and [stage.result for stage in result.stages if stage.name == "gate"] == ["failed"]
+
+
+def test_a_pivot_promotes_and_shows_every_step(world: World) -> None:
+    """The new model serves; tasks, artifacts, hooks, state and report tell all of it."""
+    witness = world.root / "hooks-ran"
+    world.recipe("new", hooks={"before": [f"echo before >> {witness}"], "after": [f"echo after >> {witness}"]})
+    result = world.pivot("new")
+    assert (result.outcome, result.exit_code, world.serving) == ("promoted", 0, "new"), world.tell(result)
+    assert result.base_url == f"http://127.0.0.1:{world.port}" and result.downtime_s is not None and result.lost_requests is not None
+    assert result.checks and all(check.passed for check in result.checks) and witness.read_text().split() == ["before", "after"]
+    run = read_flow_run(result)
+    assert run.state and (run.state.name, run.name) == ("Completed", "new on gpu-test")
+    assert result.flow_run_url and str(run.id) in result.flow_run_url
+    runs = read_task_runs(run)
+    assert all(one.state and one.state.is_completed() for one in runs)
+    assert [name for name in dict.fromkeys(task_name(one) for one in runs) if not name.startswith("hooks")] == TASKS
+    assert set(read_artifacts(run)) >= {"plan-new", "download", "shards-new", "report"}
+    wait_until(count_events("modelpivot.pivot.promoted"), what="the outcome as an event")
+
+
+def test_a_second_pivot_has_nothing_to_do(world: World) -> None:
+    """The candidate is current and answers: NoChange, 0."""
+    result = world.pivot("new")
+    run = read_flow_run(result)
+    assert (result.outcome, result.exit_code) == ("no_change", 0), world.tell(result)
+    assert run.state and run.state.name == "NoChange"
+
+
+def test_check_weights_proves_what_is_there_and_names_what_is_not(world: World) -> None:
+    """Complete weights pass; with a flipped byte the run fails, 1, and names file and digest."""
+    good = world.run("check_weights", recipe="new", full=True)
+    assert (good.outcome, good.exit_code) == ("checked", 0), world.tell(good)
+    shard = next(iter(world.host.weights_root.glob("acme--new/*/model-00001-of-*.safetensors")))
+    content = shard.read_bytes()
+    shard.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    try:
+        bad = world.run("check_weights", recipe="new")
+    finally:
+        shard.write_bytes(content)
+    assert (bad.outcome, bad.exit_code) == ("failed", 1) and shard.name in bad.message
+    run = read_flow_run(bad)
+    assert run.state and run.state.name == "Failed" and "HASH_MISMATCH" in str(read_artifacts(run)["shards-new"].data)
+
+
+def test_rollback_asks_first_and_goes_back(world: World) -> None:
+    """Without a yes nothing happens; with it the release before serves again."""
+    refused = world.run("rollback")
+    assert (refused.exit_code, world.serving) == (3, "new"), world.tell(refused)
+    result = world.run("rollback", agreed=True)
+    assert (result.outcome, result.exit_code, world.serving) == ("promoted", 0, "old"), world.tell(result)
+    run = read_flow_run(result)
+    assert run.name == "rollback on gpu-test" and run.state and run.state.name == "Completed"
+
+
+def test_a_recipe_of_ones_own_is_taken_by_its_path(world: World, tmp_path: Path) -> None:
+    """The drop-down lists what comes with the project; in-process a path does as well, and a bad one is refused with file and field."""
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text(
+        (world.deployments / "recipes/new.yaml").read_text().replace("name: new", "name: mine", 1).replace("served_name", "serve_name")
+    )
+    result = world.run("plan", recipe=str(recipe))
+    assert result.exit_code == ExitCode.USAGE and "serve_name" in result.message and "mine.yaml" in result.message
