@@ -11,6 +11,7 @@ from pathlib import Path
 from modelpivot.models.engine import Engine, Resolution
 from modelpivot.models.host import HostConfig
 from modelpivot.models.manifest import Manifest
+from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Hooks, Patch, Recipe, Scalar
 from modelpivot.models.release import Endpoint, Release, StartSpec
 
@@ -57,6 +58,13 @@ def candidate_release(recipe: Recipe, host: HostConfig, engine: Engine, manifest
         deadlines=recipe.deadlines,
         hooks=joined_hooks(host.hooks, recipe.hooks),
     )
+
+
+def pin_recipe(recipe: Recipe, plan: Plan) -> Recipe:
+    """The recipe at the commit that the plan found: planned again, the model neither moves nor needs the Hub once it is on disk."""
+    if plan.manifest is None:
+        return recipe
+    return recipe.model_copy(update={"model": recipe.model.model_copy(update={"revision": plan.manifest.commit})})
 
 
 def weights_directory(root: Path, repo: str, commit: str) -> Path:

@@ -8,6 +8,7 @@ from modelpivot.errors import PreconditionError
 from modelpivot.files import read_model
 from modelpivot.models.frozen import Unread
 from modelpivot.models.plan import Plan
+from modelpivot.plans.release import pin_recipe
 from modelpivot.stages.plan import make_plan, require_clear, require_nothing_new
 from tests.plans.samples import brief_plan
 from tests.stages.deciding import PATCH, Desk
@@ -122,3 +123,15 @@ def test_the_plan_is_told_with_its_steps(desk: Desk) -> None:
     event = next(event for event in desk.told if event.stage == "plan" and event.kind == "finished")
     assert plan.candidate.id in event.message
     assert json.loads(event.model_dump_json())["data"]["steps"] == [step.name for step in plan.steps]
+
+
+def test_planned_again_at_its_commit_nothing_moves_and_no_hub_is_needed(desk: Desk) -> None:
+    """D10: the branch moves and then the Hub goes away while the weights lie there; the candidate stays the one that was staged."""
+    before = desk.fetched()
+    (desk.world.root / "hub" / "acme" / "new" / "config.json").write_text('{"model_type": "moved"}')
+    moved = desk.plan()
+    assert moved.candidate != before.candidate
+    desk.world.hub.stop()
+    again = desk.plan(pin_recipe(before.recipe, before))
+    assert again.blockers == []
+    assert again.candidate == before.candidate
