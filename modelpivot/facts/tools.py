@@ -7,6 +7,7 @@ systemd 252 (252.39-1~deb12u1)
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from modelpivot.errors import CommandFailed, PreconditionError
@@ -18,18 +19,23 @@ PROJECT = Path(__file__).resolve().parents[2]
 VERSION_DEADLINE_S = 20.0
 
 
-def find_uv() -> Path:
-    """uv: MODELPIVOT_UV, then the PATH, the folder of our interpreter, and `.tools/bin` beside the project. PreconditionError when it is nowhere."""
+def find_uv(folders: Sequence[str] | None = None) -> Path:
+    """uv as MODELPIVOT_UV names it, else from the first of `uv_folders` that has it. PreconditionError when it is nowhere."""
     if named := os.environ.get("MODELPIVOT_UV"):
         if not os.access(named, os.X_OK):
             raise PreconditionError(f"MODELPIVOT_UV={named}: expected a command that can be run", hint="mend the variable or unset it")
         return Path(named)
-    folders = [*os.environ.get("PATH", os.defpath).split(os.pathsep), str(Path(sys.executable).parent), str(PROJECT / ".tools" / "bin")]
-    if found := shutil.which("uv", path=os.pathsep.join(folders)):
+    looked = uv_folders(os.environ.get("PATH", os.defpath), Path(sys.executable), PROJECT) if folders is None else folders
+    if found := shutil.which("uv", path=os.pathsep.join(looked)):
         return Path(found)
     raise PreconditionError(
-        f"uv is not installed; looked in {', '.join(folders)}", hint="make setup, or python -m pip install uv, or name it in MODELPIVOT_UV"
+        f"uv is not installed; looked in {', '.join(looked)}", hint="make setup, or python -m pip install uv, or name it in MODELPIVOT_UV"
     )
+
+
+def uv_folders(path: str, executable: Path, project: Path) -> list[str]:
+    """Pure: where uv is looked for: the PATH, the folder of our interpreter, and `.tools/bin` beside the project."""
+    return [*path.split(os.pathsep), str(executable.parent), str(project / ".tools" / "bin")]
 
 
 def read_tools() -> dict[str, Tool | Unread]:
