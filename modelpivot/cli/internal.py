@@ -32,13 +32,19 @@ def switch(
 
 
 @internal.command("recover", hidden=True)
-def recover_command() -> None:
+def recover_command(
+    is_boot: Annotated[bool, typer.Option("--boot", help="Before any unit of ours is started; waits for none.")] = False,
+) -> None:
     """Finish, backwards, what a dead switch process left open."""
     from modelpivot.settings import read_host_config
     from modelpivot.stages.context import open_context
-    from modelpivot.stages.recover import recover
+    from modelpivot.stages.recover import recover, recover_at_boot
+    from modelpivot.state.paths import StatePaths
 
-    raise typer.Exit(code_of(recover(open_context(read_host_config(), name="recover"))))
+    host = read_host_config()
+    if is_boot:
+        raise typer.Exit(code_of(recover_at_boot(host, StatePaths(host.state_dir))))
+    raise typer.Exit(code_of(recover(open_context(host, name="recover"))))
 
 
 @internal.command("child", hidden=True)

@@ -18,8 +18,8 @@ class HostConfig(Frozen):
     environments_root: Path = Path("/opt/modelpivot/environments")
     """One folder an engine version below it; uv's cache lies beside, on the same file system."""
     state_dir: Path = Path("/var/lib/modelpivot")
-    supervisor: Literal["auto", "process"] = "auto"
-    """process: detached process groups. auto: what this host has."""
+    supervisor: Literal["auto", "process", "systemd"] = "auto"
+    """process: detached process groups. systemd: units, needs root. auto: what this host has."""
     hub_endpoint: str = "https://huggingface.co"
     disk_reserve_bytes: int = Field(default=5_000_000_000, ge=0)
     """Bytes that stay free on every file system we write to."""

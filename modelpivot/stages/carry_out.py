@@ -33,11 +33,13 @@ TRIES_BACK = 2
 
 
 def carry_out(host: HostConfig, state: StatePaths, cutover_id: str, *, is_back: bool = False) -> Cutover | None:
-    """Carry the open switch out, or with `is_back` undo what an earlier process began of it. The closed switch; None: it is not ours to do."""
+    """Carry the open switch out, or undo what an earlier process began of it (always with `is_back`). The closed switch; None: it is not ours to do."""
     with _sole_switch(state) as is_sole:
         cutover = read_cutover(state) if is_sole else None
-        if cutover is None or cutover.id != cutover_id or (cutover.switch is not None and not is_back):
+        if cutover is None or cutover.id != cutover_id:
             return None
+        # systemd starts a switch that died again with the words it was first started with
+        is_back = is_back or cutover.switch is not None
         try:
             take_over_lock(state, token=cutover.lock_token, run_id=cutover.run_id, what=f"switch to {cutover.to_release}")
         except HostHeld as error:
@@ -79,13 +81,20 @@ def _carry_out_alone(host: HostConfig, state: StatePaths, cutover: Cutover, *, i
     client = Client(endpoints, earlier=cutover.lost, is_down=is_down)
     hand = Hand(state, cutover, choose_supervisor(host, state), client)
     for sign in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(sign, lambda *_: hand.is_signalled.set())
+        signal.signal(sign, lambda *_: _be_told_to_end(hand))
     hand.rewrite(switch=own_process_id())
     began = time.monotonic()
     hand.tell("switch", "started", f"from {cutover.from_release or 'nothing'} to {to.id}" + (", backwards" if is_back else ""))
     client.start()
     outcome, reason = _undo(hand, frm, to) if is_back else _switch(hand, frm, to)
     return _close(hand, outcome, reason, time.monotonic() - began)
+
+
+def _be_told_to_end(hand: Hand) -> None:
+    """SIGTERM: go back; when the machine goes down there is no way back, and the boot unit takes back what stays open."""
+    if hand.supervisor.is_host_stopping():
+        os._exit(128 + signal.SIGTERM)
+    hand.is_signalled.set()
 
 
 def _switch(hand: Hand, frm: Release | None, to: Release) -> tuple[Outcome, str]:
@@ -120,8 +129,19 @@ def _go_forward(hand: Hand, frm: Release | None, to: Release) -> str:
     record_proved(hand.state, to.id)
     settle(hand)
     reason = wait_for_decision(hand, to)
-    record_current(hand.state, to.id)
+    _make_current(hand, to, frm)
     return reason
+
+
+def _make_current(hand: Hand, stays: Release, goes: Release | None) -> None:
+    """Written first, then made to last over a boot: at any moment between, one of the two is started at boot, and an open switch goes back."""
+    record_current(hand.state, stays.id)
+    try:
+        hand.supervisor.enable(stays)
+        if goes is not None and goes != stays:
+            hand.supervisor.disable(goes)
+    except PivotError as error:
+        hand.tell("switch", "warning", f"{stays.id} serves, and may not after a boot: {error.message}", release=stays.id)
 
 
 def _bring_up(hand: Hand, release: Release) -> None:
@@ -139,6 +159,7 @@ def _undo(hand: Hand, frm: Release | None, to: Release) -> tuple[Outcome, str]:
     if hand.cutover.phase == "intended":
         return "not_started", "the switch process died before it touched anything"
     if frm != to and read_book(hand.state).current == to.id and hand.supervisor.status(to).state == "running":
+        _make_current(hand, to, frm)
         return "promoted", "the switch process died after it had promoted"
     return _go_back(hand, frm, to, SwitchFailed(hand.cutover.reason or f"the switch process died in phase {hand.cutover.phase}"))
 
@@ -162,7 +183,7 @@ def _go_back(hand: Hand, frm: Release | None, to: Release, why: PivotError) -> t
             hand.tell("switch", "warning", f"the way back, attempt {attempt + 1} of {TRIES_BACK}: {problems[-1]}")
         else:
             settle(hand)
-            record_current(hand.state, frm.id)
+            _make_current(hand, frm, to)
             return "returned", why.message + doubt
     return "nothing_serves", _describe_wreck(hand, frm, to, why, problems)
 

@@ -17,6 +17,7 @@ from modelpivot.models.release import Release
 from modelpivot.state.cutovers import read_decision, write_cutover
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.runs import Journal
+from modelpivot.supervisors.notify import pulse
 from modelpivot.supervisors.protocol import Supervisor
 from modelpivot.waiting import WaitedTooLong, wait_for
 
@@ -96,7 +97,8 @@ class Hand:
         self.tell(name, kind, message, seconds=seconds, release=release.id)
 
     def check(self) -> None:
-        """AskedToReturn when somebody asked; nothing counts on the way back."""
+        """AskedToReturn when somebody asked; nothing counts on the way back. A switch that never comes by here hangs."""
+        pulse()
         if self.is_returning:
             return
         if self.is_signalled.is_set():

@@ -6,11 +6,13 @@ Runs at boot and by hand. A run that follows a switch does the first half itself
 from modelpivot.errors import HostHeld
 from modelpivot.host import own_process_id
 from modelpivot.models.cutover import Cutover
+from modelpivot.models.host import HostConfig
 from modelpivot.stages.context import Context
 from modelpivot.stages.switch import follow_switch, holder_of, is_closed, launch_switch, start_switch
 from modelpivot.state.cutovers import read_cutover, write_cutover
 from modelpivot.state.lock import read_lock
-from modelpivot.state.releases import read_current
+from modelpivot.state.paths import StatePaths
+from modelpivot.state.releases import read_current, read_release
 from modelpivot.supervisors.choose import choose_supervisor
 
 
@@ -26,6 +28,22 @@ def recover(context: Context) -> Cutover | None:
         return None
     launch_switch(context.host, context.state, _with_our_token(context, cutover), is_back=True)
     return follow_switch(context, cutover, until=is_closed)
+
+
+def recover_at_boot(host: HostConfig, state: StatePaths) -> Cutover | None:
+    """The open switch, handed to a process that takes it back and outlives this one; None: none is open. Its new release stays down from here on.
+
+    Runs before systemd starts any unit of ours; whatever it waited for would wait for it.
+    """
+    cutover = read_cutover(state)
+    if cutover is None or holder_of(cutover) is not None:
+        return None
+    if cutover.to_release != cutover.from_release:
+        supervisor, new = choose_supervisor(host, state), read_release(state, cutover.to_release)
+        supervisor.disable(new)
+        supervisor.stop(new, timeout_s=new.deadlines.stop_s)
+    launch_switch(host, state, cutover, is_back=True)
+    return cutover
 
 
 def _with_our_token(context: Context, cutover: Cutover) -> Cutover:

@@ -63,6 +63,7 @@ class StartWatch:
         return StartFact(is_alive=is_alive, phase=self._phase, ready=ready, quiet_s=time.monotonic() - self._progress_at)
 
     def _has_new_phase(self, *, is_last: bool) -> bool:
+        self._log = self._hand.supervisor.log_path(self._release)
         size, began = self._log.stat().st_size if self._log.exists() else 0, time.monotonic()
         if size == self._log_size or (began < self._log_not_before and not is_last):
             return False

@@ -55,6 +55,7 @@ def start_switch(
         created_at=now,
         phase_since=now,
     )
+    choose_supervisor(context.host, state).prepare(to)
     write_intent(state, cutover)
     attach_run(state, context.run.id)
     try:

@@ -54,6 +54,19 @@ class ProcessSupervisor:
     def __init__(self, state: StatePaths) -> None:
         self._state = state
 
+    def prepare(self, release: Release) -> None:
+        """Nothing to do: a process needs nothing before its start."""
+
+    def enable(self, release: Release) -> None:
+        """Nothing to do: without systemd nothing is started at boot."""
+
+    def disable(self, release: Release) -> None:
+        """Nothing to do, as with `enable`."""
+
+    def is_host_stopping(self) -> bool:
+        """False: nobody tells a process why it is told to end."""
+        return False
+
     def start(self, release: Release) -> UnitStatus:
         """Start the unit; nothing to do when it runs and no stop of it was begun. CommandFailed when the binary is missing."""
         unit = self._read(release)

@@ -23,6 +23,10 @@ class Supervisor(Protocol):
 
     name: str
 
+    def prepare(self, release: Release) -> None:
+        """Everything of a start that can be done, and found wrong, before the old release stops. Nothing runs yet."""
+        ...
+
     def start(self, release: Release) -> UnitStatus:
         """Start the unit; nothing to do when it runs. CommandFailed when the binary is missing."""
         ...
@@ -41,6 +45,18 @@ class Supervisor(Protocol):
 
     def log_path(self, release: Release) -> Path:
         """The engine's output since its last start."""
+        ...
+
+    def enable(self, release: Release) -> None:
+        """Start the unit at every boot, where the supervisor lives so long."""
+        ...
+
+    def disable(self, release: Release) -> None:
+        """Start the unit at no boot."""
+        ...
+
+    def is_host_stopping(self) -> bool:
+        """Whether the machine goes down: nothing can be started any more, and what is open is taken back after the boot."""
         ...
 
     def start_switch(self, argv: Sequence[str], *, env: Mapping[str, str], log: Path) -> ProcessId:

@@ -6,6 +6,7 @@ Keeps nothing in memory that a fact does not hold, so that any process may go on
 import contextlib
 import shutil
 import signal
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -34,6 +35,8 @@ from modelpivot.waiting import WaitedTooLong, wait_for
 
 START_S = 60.0
 """Seconds until a unit's program is executed; what it then loads is another matter."""
+COPY_EVERY_S = 0.4
+"""Seconds between two looks into the journal of an engine that lives."""
 GOING = ("active", "activating", "reloading")
 GRACE_S = 2.0
 """Seconds beyond the stop timeout that systemd itself gets to end a unit, before we do."""
@@ -57,6 +60,7 @@ class SystemdSupervisor:
         self._host, self._state = host, state
         self._running: dict[str, tuple[ProcessId, UnitFacts]] = {}
         """What was seen of a unit, true as long as that main process lives."""
+        self._copied_at: dict[Path, float] = {}
 
     def prepare(self, release: Release) -> None:
         """Everything of a start that can be done before the old release stops: unit and boot unit verified and in place. Nothing runs yet."""
@@ -149,10 +153,18 @@ class SystemdSupervisor:
         if kind in ("append", "file", "truncate"):
             return Path(path)
         log = self._state.release(release.id).log
-        if invocation_id := facts["InvocationID"] or (before.invocation_id if before else ""):
+        invocation_id = facts["InvocationID"] or (before.invocation_id if before else "")
+        if invocation_id and self._is_copy_due(log, is_over=facts.main_pid == 0):
             with contextlib.suppress(OSError):
                 copy_journal(invocation_id, log, is_over=facts.main_pid == 0)
         return log
+
+    def _is_copy_due(self, log: Path, *, is_over: bool) -> bool:
+        now = time.monotonic()
+        is_due = is_over or now - self._copied_at.get(log, 0.0) > COPY_EVERY_S
+        if is_due:
+            self._copied_at[log] = now
+        return is_due
 
     def enable(self, release: Release) -> None:
         """Start the unit at every boot; nothing to do when it is so already."""
@@ -162,6 +174,10 @@ class SystemdSupervisor:
         """Start the unit at no boot; nothing to do when it is so already, or systemd does not know it."""
         if show(unit_name(release)).is_loaded:
             systemctl("disable", unit_name(release))
+
+    def is_host_stopping(self) -> bool:
+        """Whether systemd shuts the machine down."""
+        return systemctl("is-system-running", is_checked=False).stdout.strip() == "stopping"
 
     def start_switch(self, argv: Sequence[str], *, env: Mapping[str, str], log: Path) -> ProcessId:
         """Start the switch as a transient unit that is restarted when it dies and killed when it hangs. CommandFailed when it does not start.
