@@ -4,6 +4,7 @@ import os
 import time
 from functools import partial
 
+from modelpivot.errors import PivotError
 from modelpivot.facts.disks import read_disk
 from modelpivot.facts.environments import environment_path, read_environment
 from modelpivot.facts.gpus import read_gpus
@@ -55,7 +56,7 @@ def read_host_facts(host: HostConfig, state: StatePaths, *, until: float) -> Hos
     disks = [Reading(str(path), partial(read_disk, path)) for path in (host.weights_root, host.environments_root, host.state_dir)]
     current, cutover = read_current(state), read_cutover(state)
     answers = Reading("current release", lambda: read_answers(host, state, current))
-    found_tools = tools.result(until)
+    found_tools, supervisor = tools.result(until), read_supervisor(host, state)
     return HostFacts(
         read_at=time.time(),
         gpus=gpus.result(until),
@@ -67,7 +68,8 @@ def read_host_facts(host: HostConfig, state: StatePaths, *, until: float) -> Hos
         current_answers=answers.result(until),
         cutover=cutover,
         switch_lives=bool(cutover and cutover.switch and is_alive(cutover.switch)),
-        own_pids=read_own_pids(host, state, current, cutover),
+        supervisor=supervisor,
+        own_pids=[] if isinstance(supervisor, Unread) else read_own_pids(host, state, current, cutover),
         frozen=[release for release in list_releases(state) if state.release(release.id).view.is_dir()],
         has_api_key=os.access(state.api_key, os.R_OK),
     )
@@ -80,6 +82,14 @@ def read_answers(host: HostConfig, state: StatePaths, current: Release | None) -
     supervisor, key = choose_supervisor(host, state), _read_key(current)
     ready = read_ready(current, key, lambda: supervisor.processes(current))
     return True if ready.is_ready else Unread(unread=str(ready))
+
+
+def read_supervisor(host: HostConfig, state: StatePaths) -> str | Unread:
+    """The name of what supervises engines here; Unread when the one that the configuration asks for is not here."""
+    try:
+        return choose_supervisor(host, state).name
+    except PivotError as error:
+        return Unread(unread=str(error))
 
 
 def read_own_pids(host: HostConfig, state: StatePaths, current: Release | None, cutover: Cutover | None) -> list[int]:

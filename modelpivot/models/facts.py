@@ -102,6 +102,8 @@ class HostFacts(Frozen):
     """An open switch."""
     switch_lives: bool = False
     """Whether the process of the open switch lives."""
+    supervisor: str | Unread = "process"
+    """What starts and stops engines here: systemd or process; Unread: what the configuration asks for is not here."""
     own_pids: list[int] = Field(default_factory=list)
     """Processes of the current release and of the two releases of an open switch; any other is a stranger."""
     frozen: list[Release] = Field(default_factory=list)

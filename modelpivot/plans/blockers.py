@@ -33,6 +33,7 @@ def find_blockers(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine
         *device_blockers(recipe, engine, facts),
         *port_blockers(release_endpoint(recipe, host), facts),
         *key_blockers(recipe, host, facts),
+        *supervisor_blockers(host, facts),
         *switch_blockers(facts, candidate),
     ]
 
@@ -130,6 +131,14 @@ def key_blockers(recipe: Recipe, host: HostConfig, facts: Facts) -> list[Blocker
         return []
     path = host.state_dir / "api_key"
     return [_blocker("API_KEY_MISSING", "key for requests", f"a file {path}", "none", f"write the key into {path} with mode 0600")]
+
+
+def supervisor_blockers(host: HostConfig, facts: Facts) -> list[Blocker]:
+    """The supervisor that the host's configuration asks for is not here."""
+    found = facts.host.supervisor
+    if not isinstance(found, Unread):
+        return []
+    return [_blocker("SUPERVISOR_MISSING", "supervisor of engines", host.supervisor, str(found), "mend it, or set MODELPIVOT_SUPERVISOR")]
 
 
 def switch_blockers(facts: Facts, candidate: Release | None) -> list[Blocker]:

@@ -33,7 +33,7 @@ def find_warnings(recipe: Recipe, host: HostConfig, facts: Facts, candidate: Rel
         *_memory_small(recipe, facts),
         *_open_endpoint(recipe),
         *_same_release(facts, candidate),
-        SUPERVISOR_NOTE,
+        *([SUPERVISOR_NOTE] if facts.host.supervisor == "process" else []),
     ]
 
 

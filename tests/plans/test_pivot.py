@@ -339,6 +339,17 @@ def test_a_key_that_is_asked_for_must_be_there() -> None:
     assert plan.candidate.endpoint.api_key_file == HOST.state_dir / "api_key"
 
 
+def test_a_supervisor_that_is_asked_for_and_not_here_blocks() -> None:
+    """With the others, before anything is touched."""
+    assert "root" in only(brief_plan(supervisor=Unread(unread="expected the user root")), "SUPERVISOR_MISSING").found
+
+
+@pytest.mark.parametrize(("supervisor", "is_told"), [("process", True), ("systemd", False)])
+def test_the_plan_says_when_a_reboot_would_not_be_survived_alone(supervisor: str, is_told: bool) -> None:
+    """The promise holds with the process supervisor only while switch and machine live."""
+    assert any("after a reboot" in warning for warning in brief_plan(supervisor=supervisor).warnings) == is_told
+
+
 def candidate_id() -> str:
     """Of the brief's pivot."""
     candidate = brief_plan().candidate

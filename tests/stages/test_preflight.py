@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from modelpivot.errors import CommandFailed, PivotError
-from modelpivot.facts.everything import read_own_pids
+from modelpivot.facts.everything import read_host_facts, read_own_pids
 from modelpivot.facts.model import read_kept_manifest
 from modelpivot.facts.reading import Reading
 from modelpivot.models.engine import Resolution
@@ -14,6 +14,7 @@ from modelpivot.models.frozen import Unread
 from modelpivot.models.manifest import Manifest
 from modelpivot.plans.release import weights_directory
 from modelpivot.stages.preflight import preflight
+from modelpivot.supervisors.systemctl import is_systemd_here
 from modelpivot.weights import layout
 from tests.stages.deciding import Desk, entries
 from tests.switching import SwitchHost
@@ -130,3 +131,13 @@ def test_a_part_that_hangs_is_unread_at_the_deadline(tmp_path: Path) -> None:
     assert isinstance(result, Unread)
     assert "hangs" in result.unread
     assert time.monotonic() - started < 2
+
+
+@pytest.mark.skipif(is_systemd_here(), reason="needs a machine without systemd")
+def test_systemd_that_is_asked_for_and_not_here_is_a_fact(desk: Desk) -> None:
+    """The rest is read all the same, and the plan says it with everything else."""
+    host = desk.world.host.model_copy(update={"supervisor": "systemd"})
+    facts = read_host_facts(host, desk.context.state, until=time.monotonic() + 30)
+    assert isinstance(facts.supervisor, Unread)
+    assert facts.own_pids == []
+    assert facts.disks
