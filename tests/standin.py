@@ -174,8 +174,8 @@ def main() -> None:
     Handler.salt = str(os.getpid()) + str(time.time()) if options.fault == "drift" else ""
     server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
     say(f"Starting vLLM server on http://127.0.0.1:{options.port}")
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     print("INFO:     Application startup complete.", flush=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     if options.fault == "die_after_ready":
         Handler.is_asked.wait()
         time.sleep(1)

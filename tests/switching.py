@@ -163,6 +163,13 @@ class SwitchHost:
 
         return wait_until(read, what="the switch to close", deadline_s=deadline_s)
 
+    def kill_switch(self, cutover: Cutover) -> None:
+        """SIGKILL to the switch process, and wait until it is gone."""
+        assert cutover.switch is not None
+        process = cutover.switch
+        send_signal(process, signal.SIGKILL)
+        wait_until(lambda: is_gone(process), what="the death of the switch process")
+
     def wait_unlocked(self) -> None:
         """Until nobody holds the host."""
         wait_until(lambda: read_lock(self.state) is None, what="the lock to be let go of")

@@ -54,8 +54,7 @@ def test_run_and_switch_killed(switch_host: SwitchHost, phase: str) -> None:
     runner = switch_host.start_runner(old, new, "stay")
     cutover = switch_host.wait_for_phase(phase)
     _kill_run(runner)
-    assert cutover.switch is not None
-    os.kill(cutover.switch.pid, signal.SIGKILL)
+    switch_host.kill_switch(cutover)
     closed = recover(switch_host.context())
     assert closed is not None
     assert closed.outcome == "returned", closed
@@ -69,8 +68,7 @@ def test_switch_killed_under_its_run(switch_host: SwitchHost) -> None:
     context = switch_host.context()
     cutover = start_switch(context, to=new, frm=old)
     seen = switch_host.wait_for_phase("readying")
-    assert seen.switch is not None
-    os.kill(seen.switch.pid, signal.SIGKILL)
+    switch_host.kill_switch(seen)
     closed = follow_switch(context, cutover, until=is_closed)
     assert closed.outcome == "returned"
     assert "the switch process died" in closed.reason
@@ -85,8 +83,7 @@ def test_killed_on_the_way_back(switch_host: SwitchHost) -> None:
     runner = switch_host.start_runner(old, new, "stay")
     cutover = switch_host.wait_for_phase("returning")
     _kill_run(runner)
-    assert cutover.switch is not None
-    os.kill(cutover.switch.pid, signal.SIGKILL)
+    switch_host.kill_switch(cutover)
     closed = recover(switch_host.context())
     assert closed is not None
     assert closed.outcome == "returned"

@@ -110,8 +110,7 @@ def test_run_that_holds_the_host_recovers(switch_host: SwitchHost) -> None:
     cutover = switch_host.wait_for_phase("readying")
     os.killpg(runner.pid, signal.SIGKILL)
     runner.wait()
-    assert cutover.switch is not None
-    os.kill(cutover.switch.pid, signal.SIGKILL)
+    switch_host.kill_switch(cutover)
     wait_until(lambda: read_lock(switch_host.state) is None, what="the lock of the dead switch")
     context = switch_host.context()
     acquire_lock(switch_host.state, run_id=context.run.id, what="a later run")
@@ -126,8 +125,7 @@ def test_promotion_that_was_written_stands(switch_host: SwitchHost) -> None:
     old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new")
     context = switch_host.context()
     cutover = follow_switch(context, start_switch(context, to=new, frm=old), until=is_unconfirmed)
-    assert cutover.switch is not None
-    os.kill(cutover.switch.pid, signal.SIGKILL)
+    switch_host.kill_switch(cutover)
     switch_host.make_current(new)
     closed = recover(context)
     assert closed is not None
