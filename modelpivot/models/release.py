@@ -30,7 +30,7 @@ class StartSpec(Frozen):
 
     argv: list[str]
     environment: dict[str, str]
-    """The complete environment beside PATH, HOME and LANG of the supervisor."""
+    """The complete environment beside HOME and LANG of the supervisor; its PATH where this one has none."""
     working_directory: Path
     user: str | None = None
 

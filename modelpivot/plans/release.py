@@ -23,6 +23,7 @@ CACHES = {
     "HF_HOME": "huggingface",
 }
 """Variable -> folder below the release's caches: compiled kernels of one release never meet those of another."""
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
 """A start needs no network: everything is in the view."""
 
@@ -48,7 +49,7 @@ def candidate_release(recipe: Recipe, host: HostConfig, engine: Engine, manifest
         engine_version=resolution.engine_version,
         start=StartSpec(
             argv=[str(environment_dir / "bin/python"), *serve_arguments(recipe, engine, str(model), endpoint)],
-            environment=start_environment(recipe, engine, root / "caches"),
+            environment=start_environment(recipe, engine, environment_dir, root / "caches"),
             working_directory=root,
         ),
         endpoint=endpoint,
@@ -96,10 +97,11 @@ def flags(args: dict[str, Scalar | list[str]]) -> list[str]:
     return words
 
 
-def start_environment(recipe: Recipe, engine: Engine, caches: Path) -> dict[str, str]:
-    """The engine's variables: caches of its own, offline, GPUs counted as nvidia-smi counts them; the recipe has the last word."""
+def start_environment(recipe: Recipe, engine: Engine, environment_dir: Path, caches: Path) -> dict[str, str]:
+    """The engine's variables: its own tools first (kernels are built with its ninja), caches of its own, offline, GPUs counted as nvidia-smi
+    counts them; the recipe has the last word."""
     own = {variable: str(caches / folder) for variable, folder in CACHES.items()}
-    return own | fixed_environment(recipe, engine)
+    return {"PATH": f"{environment_dir / 'bin'}:{SYSTEM_PATH}"} | own | fixed_environment(recipe, engine)
 
 
 def fixed_environment(recipe: Recipe, engine: Engine) -> dict[str, str]:

@@ -71,6 +71,13 @@ def test_the_environment_keeps_kernels_apart_and_needs_no_network() -> None:
         assert Path(environment[name]).is_relative_to(caches)
 
 
+def test_the_engines_own_tools_come_first() -> None:
+    """Kernels are built with the environment's ninja; a shell's PATH of the moment is in no release."""
+    one = release()
+    assert one.start.environment["PATH"].split(":")[0] == str(one.environment_dir / "bin")
+    assert "/usr/bin" in one.start.environment["PATH"].split(":")
+
+
 def test_a_cpu_release_has_no_word_of_gpus() -> None:
     """Nothing that starts with CUDA stands in its environment."""
     environment = release(read_recipe("demo"), engine=CPU, resolution=resolution(CPU)).start.environment
