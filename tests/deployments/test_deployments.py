@@ -1,0 +1,130 @@
+"""Deployments as a person uses them: put in place, started through the API, carried out by a real process worker, cancelled."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.exceptions import PrefectHTTPStatusError
+from prefect.states import Cancelling
+
+from deployments.apply import WORK_POOL
+from modelpivot.files import read_model
+from modelpivot.host import is_alive, run_command
+from modelpivot.models.cutover import ProcessId
+from modelpivot.state.lock import read_lock
+from modelpivot.weights.pace import Pace
+from tests.switching import wait_until
+from tests.weights.repos import make_repo
+from tests.world import PROJECT, World, make_world
+
+DEPLOYMENTS = ["check-weights/check-weights", "pivot/pivot", "plan/plan", "rollback/rollback"]
+
+
+@pytest.fixture(scope="module")
+def world(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A host on which nothing serves yet, with every deployment in place."""
+    made = make_world(tmp_path_factory.mktemp("deployed"))
+    made.recipe("big")
+    try:
+        apply(made)
+        yield made
+    finally:
+        made.clean_up()
+        made.hub.stop()
+
+
+@pytest.fixture(scope="module")
+def worker(world: World) -> Iterator[None]:
+    """A process worker of the pool, with the host's configuration in its environment."""
+    argv = [sys.executable, "-m", "prefect", "worker", "start", "--pool", WORK_POOL, "--type", "process"]
+    environment = {**os.environ, **world.environment, "PREFECT_WORKER_QUERY_SECONDS": "1"}
+    with (world.root / "worker.log").open("wb") as log:
+        process = subprocess.Popen(argv, env=environment, cwd=world.root, stdout=log, stderr=log, start_new_session=True)
+    yield
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def apply(world: World, **changes: str) -> list[str]:
+    """`python -m deployments.apply`, its lines."""
+    argv = [sys.executable, "-m", "deployments.apply"]
+    return run_command(argv, timeout_s=120, env={**os.environ, **world.environment, **changes}, cwd=PROJECT).stdout.splitlines()
+
+
+def start(deployment: str, **parameters: Any) -> FlowRun:
+    """A run of a deployment, as the form starts it."""
+    client = get_client(sync_client=True)
+    found = client.read_deployment_by_name(deployment)
+    return client.create_flow_run_from_deployment(found.id, parameters={**found.parameters, **parameters})
+
+
+def wait_for_end(run: FlowRun, *, deadline_s: float = 120) -> State[Any]:
+    """Its last state."""
+
+    def read() -> State[Any] | None:
+        state = get_client(sync_client=True).read_flow_run(run.id).state
+        return state if state and state.is_final() else None
+
+    return wait_until(read, what=f"the end of {run.name}", deadline_s=deadline_s, interval_s=0.2)
+
+
+def test_apply_puts_everything_in_place_and_may_be_run_again(world: World) -> None:
+    """Pool, blocks and all deployments of prefect.yaml are there; a second time changes nothing."""
+    lines = apply(world)
+    assert lines[:3] == [f"work pool {WORK_POOL}: there", "block gpu-host: registered", "block hub-access: registered"]
+    assert sorted(line.split()[1].rstrip(":") for line in lines[3:]) == DEPLOYMENTS
+    client = get_client(sync_client=True)
+    assert client.read_work_pool(WORK_POOL).type == "process"
+    pivot = client.read_deployment_by_name("pivot/pivot")
+    assert pivot.pull_steps == [{"prefect.deployments.steps.set_working_directory": {"directory": str(PROJECT)}}]
+    assert pivot.global_concurrency_limit and pivot.global_concurrency_limit.limit == 1
+
+
+@pytest.mark.parametrize(("url", "code", "words"), [("http://127.0.0.1:9/api", 3, "does not answer"), ("", 2, "PREFECT_API_URL")])
+def test_apply_says_what_is_missing(url: str, code: int, words: str) -> None:
+    """An API that is away ends 3, none named ends 2, each in a sentence and not in a traceback."""
+    argv = [sys.executable, "-m", "deployments.apply"]
+    result = run_command(argv, timeout_s=60, env={**os.environ, "PREFECT_API_URL": url}, cwd=PROJECT, is_checked=False)
+    assert result.returncode == code and words in result.stderr and "Traceback" not in result.stderr
+
+
+def test_the_form_refuses_a_recipe_that_is_not_there(world: World) -> None:
+    """The API itself refuses a value outside the drop-down, and names the field."""
+    with pytest.raises(PrefectHTTPStatusError) as caught:
+        start("pivot/pivot", recipe="nothing-like-it")
+    assert "recipe" in caught.value.response.text
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_deployed_pivot_does_the_whole_job(world: World) -> None:
+    """The first model of a host, through the API and a worker: promoted, Completed, and it answers."""
+    run = start("pivot/pivot", recipe="old", dry_run=False)
+    state = wait_for_end(run)
+    assert (state.type, state.name, world.serving) == (StateType.COMPLETED, "Completed", "old"), state.message
+    assert get_client(sync_client=True).read_flow_run(run.id).name == "old on gpu-test"
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_cancelled_run_ends_whole_and_soon(world: World) -> None:
+    """Cancel in mid-download: Cancelled, its children gone, the host free, the model that served still does."""
+    make_repo(world.root / "hub", "acme/big", shards=2, bytes_each=2_000_000)
+    world.hub.pace = Pace(50_000)
+    run = start("pivot/pivot", recipe="big", dry_run=False)
+    pids = wait_until(lambda: list(world.state.runs.glob("*big*/children/fetch.pid")), what="the download", deadline_s=60)
+    fetching = read_model(pids[0], ProcessId)
+    began = time.monotonic()
+    get_client(sync_client=True).set_flow_run_state(run.id, Cancelling())
+    state = wait_for_end(run, deadline_s=60)
+    assert (state.type, time.monotonic() - began < 30) == (StateType.CANCELLED, True), state
+    assert fetching and not is_alive(fetching) and read_lock(world.state) is None and world.serving == "old"

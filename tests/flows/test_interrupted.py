@@ -1,0 +1,72 @@
+"""Runs that are ended from outside: before the switch nothing is left behind, in the switch the host finishes alone and the next run goes on."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from modelpivot.files import read_model
+from modelpivot.flow_child import FlowChild
+from modelpivot.host import is_alive
+from modelpivot.models.cutover import ProcessId
+from modelpivot.stages.report import report
+from modelpivot.state.cutovers import read_cutover
+from modelpivot.state.lock import read_lock
+from modelpivot.weights.pace import Pace
+from tests.flows.asked import read_flow_run
+from tests.switching import wait_until
+from tests.weights.repos import make_repo
+from tests.world import World
+
+END_WITHIN_S = 15.0
+
+
+@pytest.fixture
+def world(served_world: World) -> World:
+    return served_world
+
+
+def wait_for_child(run: Path, name: str) -> ProcessId:
+    """The process of a run's child, once it is there."""
+    return wait_until(lambda: read_model(run / "children" / f"{name}.pid", ProcessId), what=f"child {name}", deadline_s=60)
+
+
+def owner(child: FlowChild) -> ProcessId:
+    """The flow's process."""
+    process = read_model(child.run.owner, ProcessId)
+    assert process is not None
+    return process
+
+
+def test_a_run_that_is_told_to_end_leaves_no_child_and_no_lock(world: World) -> None:
+    """SIGTERM in the middle of a download: children gone and host free within seconds, 130, and the old model serves."""
+    make_repo(world.root / "hub", "acme/big", shards=2, bytes_each=2_000_000)
+    world.recipe("big")
+    world.hub.pace = Pace(100_000)
+    child = world.start("pivot", recipe="big", dry_run=False)
+    fetching = wait_for_child(child.run.root, "fetch")
+    began = time.monotonic()
+    child.end()
+    assert time.monotonic() - began < END_WITHIN_S and not is_alive(fetching)
+    world.hub.pace = Pace(None)
+    result = report(world.state, child.run.id)
+    assert (result.outcome, result.exit_code) == ("interrupted", 130), world.tell(result)
+    assert read_lock(world.state) is None and world.serving == result.released.split("-")[0]  # type: ignore[union-attr]
+    run = read_flow_run(result)
+    assert run.state and run.state.is_crashed()
+
+
+def test_a_run_killed_in_the_switch_is_taken_up_by_the_next(world: World) -> None:
+    """SIGKILL of the flow while the new engine loads: the switch goes on alone, the next run follows it, measures and promotes."""
+    world.recipe("slow", repo="new", args={"load-s": 6})
+    child = world.start("pivot", recipe="slow", dry_run=False)
+    wait_until(lambda: (now := read_cutover(world.state)) and now.phase == "readying", what="the new engine to load", deadline_s=90)
+    os.kill(owner(child).pid, signal.SIGKILL)
+    wait_until(lambda: not is_alive(owner(child)), what="the flow to end")
+    assert report(world.state, child.run.id).outcome == "open"
+    result = world.pivot("slow")
+    assert (result.outcome, result.exit_code, world.serving) == ("promoted", 0, "slow"), world.tell(result)
+    assert result.downtime_s and result.lost_requests is not None and read_cutover(world.state) is None
+    assert report(world.state, child.run.id).outcome == "promoted"
