@@ -7,6 +7,12 @@ import typer
 
 from modelpivot.cli.output import AsJson, answer, console, in_time, log_console
 
+WHAT_NEXT = [
+    "Break the new model: make demo DEMO='--fail ready|probe|bench'",
+    "Look: MODELPIVOT_STATE_DIR=.demo/state .venv/bin/modelpivot status",
+    "Stop everything: make demo DEMO=--stop",
+]
+
 
 class FailAt(StrEnum):
     """Where the new model breaks."""
@@ -55,12 +61,7 @@ def _carry_out(fail: str | None, *, as_json: bool) -> None:
     else:
         footer = [
             f"A client asked {done.seen.asked} times: {done.seen.lost_requests} lost, {in_time(done.seen.downtime_s)} without an answer",
-            *_what_next(done.run.flow_run_url),
+            *WHAT_NEXT,
         ]
         show_result(console(), run, title="modelpivot demo", footer=footer)
     raise typer.Exit(run.exit_code)
-
-
-def _what_next(flow_run_url: str | None) -> list[str]:
-    look = [f"Look at the run: {flow_run_url}"] if flow_run_url else []
-    return [*look, "Break it: make demo DEMO='--fail ready|probe|bench'    Stop everything: make demo DEMO=--stop"]

@@ -102,8 +102,15 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
 
 
 def show_result(console: Console, result: RunResult, *, title: str, footer: list[str] | None = None) -> None:
-    """The report of a run."""
-    console.print(Panel(Group(*_result_parts(result), *[Text(line) for line in footer or []]), title=title, expand=False))
+    """The report of a run. Addresses stand outside the frame, whole, so that a terminal can open them."""
+    console.print(Panel(Group(*_result_parts(result)), title=title, expand=False), soft_wrap=False)
+    for line in [*_addresses(result), *(footer or [])]:
+        console.print(line)
+
+
+def _addresses(result: RunResult) -> list[str]:
+    lines = [f"{result.released} answers at {result.base_url}"] if result.base_url else []
+    return [*lines, *([f"In Prefect: {result.flow_run_url}"] if result.flow_run_url else [])]
 
 
 def _result_parts(result: RunResult) -> list[RenderableType]:
@@ -135,10 +142,6 @@ def _headline(result: RunResult) -> Text:
     good = result.exit_code == 0
     words = Text(f"{'✓' if good else '✗'} {result.outcome}", "bold green" if good else "bold red")
     words.append(f"  {result.message}" if result.message else "", "default")
-    if result.base_url:
-        words.append(f"\n{result.released} answers at {result.base_url}", "default")
     if result.attempted:
         words.append(f"\nattempted: {result.attempted}", "default")
-    if result.flow_run_url:
-        words.append(f"\nin Prefect: {result.flow_run_url}", "default")
     return words

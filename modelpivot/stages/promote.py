@@ -4,6 +4,7 @@ from modelpivot.errors import PreconditionError
 from modelpivot.models.cutover import Cutover
 from modelpivot.stages.context import Context
 from modelpivot.stages.switch import follow_switch, is_closed
+from modelpivot.stages.told import told
 from modelpivot.state.cutovers import ask_decision, read_cutover
 
 
@@ -12,5 +13,8 @@ def promote(context: Context, *, reason: str = "promoted") -> Cutover:
     cutover = read_cutover(context.state)
     if cutover is None:
         raise PreconditionError("no switch is open on this host, there is nothing to promote", hint="modelpivot status tells what serves")
-    ask_decision(context.state, "promote", reason=reason)
-    return follow_switch(context, cutover, until=is_closed)
+    with told(context.journal, "promote", cutover.to_release) as (_, ending):
+        ask_decision(context.state, "promote", reason=reason)
+        closed = follow_switch(context, cutover, until=is_closed)
+        ending.finish(f"{cutover.to_release}: {closed.outcome}")
+    return closed
