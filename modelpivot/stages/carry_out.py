@@ -23,7 +23,7 @@ from modelpivot.stages.hand import AskedToReturn, Hand
 from modelpivot.stages.probe import probe
 from modelpivot.stages.serve import serve, wait_until_ready
 from modelpivot.stages.stop import name_blockers, prove_free, stop
-from modelpivot.state.cutovers import close_cutover, read_cutover
+from modelpivot.state.cutovers import close_cutover, read_cutover, read_decision
 from modelpivot.state.lock import release_lock, take_over_lock
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.releases import read_book, read_release, record_current, record_proved
@@ -158,10 +158,23 @@ def _undo(hand: Hand, frm: Release | None, to: Release) -> tuple[Outcome, str]:
     """What a dead switch process began is taken back; a promotion that was already written stands."""
     if hand.cutover.phase == "intended":
         return "not_started", "the switch process died before it touched anything"
-    if frm != to and read_book(hand.state).current == to.id and hand.supervisor.status(to).state == "running":
+    if stands := _name_why_it_stands(hand, frm, to):
         _make_current(hand, to, frm)
-        return "promoted", "the switch process died after it had promoted"
+        return "promoted", stands
     return _go_back(hand, frm, to, SwitchFailed(hand.cutover.reason or f"the switch process died in phase {hand.cutover.phase}"))
+
+
+def _name_why_it_stands(hand: Hand, frm: Release | None, to: Release) -> str:
+    """Why the new release is kept though its switch process died; empty: it is not."""
+    if hand.supervisor.status(to).state != "running":
+        return ""
+    if frm != to and read_book(hand.state).current == to.id:
+        return "the switch process died after it had promoted"
+    decision = read_decision(hand.state, hand.cutover.id)
+    is_unwanted = decision is not None and decision.decision == "return"
+    if frm is None and hand.cutover.phase == "unconfirmed" and not is_unwanted:
+        return f"the switch process died; {to.id} was proved, and nothing served before"
+    return ""
 
 
 def _go_back(hand: Hand, frm: Release | None, to: Release, why: PivotError) -> tuple[Outcome, str]:

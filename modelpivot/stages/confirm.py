@@ -75,9 +75,11 @@ def _watch(hand: Hand, release: Release, ladder: Ladder, confirm_s: float) -> st
     if answer == "stays":
         return ""
     silence = f"nobody confirmed {release.id} within {confirm_s:g} s"
-    if hand.cutover.unconfirmed == "return":
-        raise AskedToReturn(silence)
-    return f"{silence}; it was kept, as the recipe says"
+    if hand.cutover.unconfirmed == "keep":
+        return f"{silence}; it was kept, as the recipe says"
+    if hand.cutover.from_release is None:
+        return f"{silence}; it was kept, since nothing served before"
+    raise AskedToReturn(silence)
 
 
 def settle(hand: Hand) -> None:

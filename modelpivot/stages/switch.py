@@ -1,5 +1,6 @@
 """The run's side of a switch: write the intent, start the switch process, follow it. The other side is `carry_out`."""
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
@@ -141,7 +142,8 @@ def follow_switch(
         now = _read(context, cutover)
         if not has_asked and now.phase != "closed" and is_stopping():
             has_asked = True
-            ask_decision(context.state, "return", reason=f"run {context.run.id} was interrupted")
+            with contextlib.suppress(PreconditionError):  # closed in this very moment: its outcome is read next
+                ask_decision(context.state, "return", reason=f"run {context.run.id} was interrupted")
         if now.phase != "closed" and now.switch and not is_alive(now.switch):
             _recover(context, now)
         return now

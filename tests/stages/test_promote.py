@@ -52,3 +52,24 @@ def test_death_while_unconfirmed(switch_host: SwitchHost) -> None:
     assert closed.outcome == "returned"
     assert "ended while it was unconfirmed" in closed.reason
     assert answers(old)
+
+
+def test_first_release_is_kept_in_silence(switch_host: SwitchHost) -> None:
+    """Where nothing served before, nobody's silence takes the proved release away: the host would be left without a model."""
+    new = switch_host.release("new", deadlines=SHORT)
+    context = switch_host.context()
+    closed = follow_switch(context, start_switch(context, to=new, frm=None), until=is_closed)
+    assert (closed.outcome, read_book(switch_host.state).current) == ("promoted", "new")
+    assert "nothing served before" in closed.reason
+    assert answers(new)
+
+
+def test_first_release_is_kept_when_its_switch_dies(switch_host: SwitchHost) -> None:
+    """Where nothing served before, the death of the switch process takes no proved release away either."""
+    new = switch_host.release("new")
+    context = switch_host.context()
+    cutover = follow_switch(context, start_switch(context, to=new, frm=None), until=is_unconfirmed)
+    switch_host.kill_switch(cutover)
+    closed = follow_switch(context, cutover, until=is_closed)
+    assert closed.outcome == "promoted"
+    assert answers(new)
