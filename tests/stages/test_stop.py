@@ -1,0 +1,89 @@
+"""What must be free before another engine starts: port and GPUs, the latter told by a fake nvidia-smi."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from modelpivot.models.release import Release
+from modelpivot.plans.wait import judge_free
+from modelpivot.stages.stop import name_blockers, read_free
+from tests.switching import SwitchHost
+
+FAKE = """#!/bin/sh
+case "$1" in
+*query-gpu*)
+    echo "index, uuid, name, memory.total [MiB], memory.used [MiB], compute_cap, driver_version, mig.mode.current"
+    echo "0, GPU-0, fake card, 97887 MiB, $(cat {folder}/used) MiB, 12.0, 590.48.01, Disabled" ;;
+*)
+    echo "gpu_uuid, pid, process_name, used_gpu_memory [MiB]"
+    cat {folder}/apps ;;
+esac
+"""
+
+
+@dataclass
+class FakeGpu:
+    """One card whose memory and processes the test sets."""
+
+    folder: Path
+
+    def hold(self, used_mib: int, *pids: int) -> None:
+        """So much memory, held by these processes."""
+        (self.folder / "used").write_text(str(used_mib))
+        (self.folder / "apps").write_text("".join(f"GPU-0, {pid}, VLLM::EngineCore, {used_mib} MiB\n" for pid in pids))
+
+
+@pytest.fixture
+def fake_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGpu:
+    """A fake nvidia-smi, first on the PATH."""
+    folder = tmp_path / "fake"
+    folder.mkdir()
+    tool = folder / "nvidia-smi"
+    tool.write_text(FAKE.format(folder=folder))
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return FakeGpu(folder)
+
+
+def _needs_gpu(host: SwitchHost, name: str) -> Release:
+    return host.write(host.release(name).model_copy(update={"gpus": 1}))
+
+
+def test_memory_of_the_old_release_blocks_nothing(switch_host: SwitchHost, fake_gpu: FakeGpu) -> None:
+    """Before the stop the GPUs may be full of the release that goes."""
+    old, new = switch_host.serve(switch_host.release("old")), _needs_gpu(switch_host, "new")
+    fake_gpu.hold(93_783, *switch_host.engines())
+    assert name_blockers(switch_host.supervisor, old, new) == []
+
+
+def test_memory_of_a_stranger_blocks(switch_host: SwitchHost, fake_gpu: FakeGpu) -> None:
+    """A stranger on a GPU is named before anything is stopped."""
+    old, new = switch_host.serve(switch_host.release("old")), _needs_gpu(switch_host, "new")
+    fake_gpu.hold(93_783, os.getpid())
+    blockers = name_blockers(switch_host.supervisor, old, new)
+    assert len(blockers) == 1
+    assert f"held by {os.getpid()} (VLLM::EngineCore)" in blockers[0]
+
+
+def test_free_only_when_the_memory_is_back(switch_host: SwitchHost, fake_gpu: FakeGpu) -> None:
+    """A stopped engine's place is free when the memory is measured back, not when its process is gone (H5)."""
+    old, new = switch_host.release("old"), _needs_gpu(switch_host, "new")
+    fake_gpu.hold(93_783)
+    assert judge_free(read_free(switch_host.supervisor, old, new), 0) is None
+    fake_gpu.hold(4)
+    assert judge_free(read_free(switch_host.supervisor, old, new), 0) is True
+
+
+def test_running_release_holds_its_own_place(switch_host: SwitchHost, fake_gpu: FakeGpu) -> None:
+    """On the way back an old release that still runs is not in its own way."""
+    old = switch_host.serve(_needs_gpu(switch_host, "old"))
+    fake_gpu.hold(93_783, *switch_host.engines())
+    assert judge_free(read_free(switch_host.supervisor, switch_host.release("new"), old), 0) is True
+
+
+def test_no_gpu_is_asked_for(switch_host: SwitchHost, fake_gpu: FakeGpu) -> None:
+    """A release without GPUs does not care who holds them."""
+    fake_gpu.hold(93_783, os.getpid())
+    assert name_blockers(switch_host.supervisor, None, switch_host.release("new")) == []
