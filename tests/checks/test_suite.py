@@ -82,7 +82,7 @@ def tables(draw: st.DrawFn) -> list[ShardRow]:
     return [*shards, *configs[draw(st.sampled_from(sorted(configs)))]]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(table=tables(), strays=st.lists(st.sampled_from(STRAYS), max_size=1).map(tuple))
 @example(table=[], strays=())
 @example(table=[config()], strays=())

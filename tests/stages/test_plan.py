@@ -6,10 +6,12 @@ import pytest
 
 from modelpivot.errors import PreconditionError
 from modelpivot.files import read_model
+from modelpivot.models.engine import Resolution
 from modelpivot.models.frozen import Unread
 from modelpivot.models.plan import Plan
 from modelpivot.plans.release import pin_recipe
 from modelpivot.stages.plan import make_plan, require_clear, require_nothing_new
+from modelpivot.stages.preflight import preflight
 from tests.plans.samples import brief_plan
 from tests.stages.deciding import PATCH, Desk
 from tests.switching import free_port
@@ -33,8 +35,6 @@ def test_what_is_done_is_not_planned_again(desk: Desk) -> None:
 
 def test_planning_needs_no_second_look_when_facts_are_given(desk: Desk) -> None:
     """Preflight runs once in a flow that hands its facts on."""
-    from modelpivot.stages.preflight import preflight
-
     recipe = desk.recipe()
     make_plan(desk.context, recipe, preflight(desk.context, recipe))
     assert desk.words("preflight") == ["started", "finished"]
@@ -77,10 +77,15 @@ def test_right_before_the_switch_only_new_blockers_stop() -> None:
 
 
 def test_a_hub_that_is_down_blocks_with_a_remedy(desk: Desk) -> None:
-    """Exit 3 before anything is touched, with the Hub's address in the words."""
+    """An unread fact and no error, everything else read all the same; then exit 3 with the Hub's address in the words."""
     desk.world.hub.stop()
+    recipe = desk.recipe()
+    facts = preflight(desk.context, recipe)
+    assert isinstance(facts.model.manifest, Unread)
+    assert isinstance(facts.engine.resolution, Resolution)
+    assert "warning" in desk.words("preflight")
     with pytest.raises(PreconditionError, match="HUB_UNREACHABLE") as caught:
-        require_clear(desk.plan(), is_agreed=True)
+        require_clear(make_plan(desk.context, recipe, facts), is_agreed=True)
     assert desk.world.host.hub_endpoint in str(caught.value)
 
 

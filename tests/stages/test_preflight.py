@@ -41,16 +41,6 @@ def test_reading_changes_nothing(desk: Desk) -> None:
     assert new == {"engines"}  # the cache's folder
 
 
-def test_a_hub_that_is_down_is_an_unread_fact_and_no_error(desk: Desk) -> None:
-    """The rest is read all the same, and the reason is told."""
-    desk.world.hub.stop()
-    facts = preflight(desk.context, desk.recipe())
-    assert isinstance(facts.model.manifest, Unread)
-    assert facts.model.hub_problem == "unreachable"
-    assert isinstance(facts.engine.resolution, Resolution)
-    assert "warning" in desk.words("preflight")
-
-
 def test_a_pinned_commit_is_known_from_disk_when_the_hub_is_down(desk: Desk) -> None:
     """Manifest and config come from the directory; a branch cannot be known without the Hub."""
     plan = desk.fetched()
