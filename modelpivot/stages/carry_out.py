@@ -91,10 +91,15 @@ def _carry_out_alone(host: HostConfig, state: StatePaths, cutover: Cutover, *, i
 
 
 def _be_told_to_end(hand: Hand) -> None:
-    """SIGTERM: go back; when the machine goes down there is no way back, and the boot unit takes back what stays open."""
+    """SIGTERM: go back."""
+    _leave_a_host_that_stops(hand)
+    hand.is_signalled.set()
+
+
+def _leave_a_host_that_stops(hand: Hand) -> None:
+    """When the machine goes down engines are ended around us and nothing can be started: what is open stays so, and the boot unit takes it back."""
     if hand.supervisor.is_host_stopping():
         os._exit(128 + signal.SIGTERM)
-    hand.is_signalled.set()
 
 
 def _switch(hand: Hand, frm: Release | None, to: Release) -> tuple[Outcome, str]:
@@ -186,6 +191,7 @@ def _go_back(hand: Hand, frm: Release | None, to: Release, why: PivotError) -> t
     hand.tell("switch", "warning", f"going back: {why.message}")
     problems: list[str] = []
     for attempt in range(TRIES_BACK):
+        _leave_a_host_that_stops(hand)
         try:
             stop(hand, to, name="stop new")
             if frm is None:
@@ -198,6 +204,7 @@ def _go_back(hand: Hand, frm: Release | None, to: Release, why: PivotError) -> t
             settle(hand)
             _make_current(hand, frm, to)
             return "returned", why.message + doubt
+    _leave_a_host_that_stops(hand)
     return "nothing_serves", _describe_wreck(hand, frm, to, why, problems)
 
 

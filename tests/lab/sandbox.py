@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from modelpivot.host import CommandResult, run_command
+from modelpivot.waiting import wait_for
 from tests.lab.worker import read_frame, write_frame
 
 P = ParamSpec("P")
@@ -21,6 +22,8 @@ R = TypeVar("R")
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = Path(__file__).with_name("systemd-sandbox")
+STOPPED = 3
+"""What `systemd-sandbox status` ends with when it is off."""
 PRIVATE = (Path("/tmp"), Path("/var/tmp"))
 """Empty inside, so that a checkout below them is seen only as the share."""
 NEEDED = ("/lib/systemd/systemd", "/usr/bin/dbus-daemon", "/usr/bin/systemd-run", "/usr/bin/nsenter", "/usr/bin/setpriv", "/bin/ip")
@@ -99,9 +102,20 @@ class Sandbox:
 
     def stop(self) -> None:
         """Power off without a warning: SIGKILL to everything inside at once."""
-        while self._idle:
-            self._idle.pop().end()
+        self._end_workers()
         self._script("stop")
+
+    def power_off(self) -> None:
+        """Shut down in order, as an administrator does; returns when the machine is off."""
+        self._end_workers()
+        self.exec("systemctl", "poweroff", is_checked=False)
+        wait_for(
+            lambda: run_command([SCRIPT, "status", self.state], timeout_s=10, is_checked=False).returncode,
+            lambda code, _: code == STOPPED or None,
+            what="the machine to be off",
+            deadline_s=60,
+        )
+        self.stop()
 
     def reboot(self) -> None:
         """A power cut, and on again: new boot id, empty /tmp and /run, everything else as it was."""
@@ -110,9 +124,12 @@ class Sandbox:
 
     def forget(self) -> None:
         """Stop, and drop what was written inside."""
+        self._end_workers()
+        self._script("forget")
+
+    def _end_workers(self) -> None:
         while self._idle:
             self._idle.pop().end()
-        self._script("forget")
 
     def _script(self, command: str, *options: str) -> None:
         run_command([SCRIPT, command, self.state, *options], timeout_s=150)

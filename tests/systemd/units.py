@@ -4,18 +4,22 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from modelpivot.facts.endpoint import read_generates
 from modelpivot.host import is_alive
-from modelpivot.models.cutover import ProcessId
+from modelpivot.models.cutover import Cutover, ProcessId
 from modelpivot.models.host import HostConfig
 from modelpivot.models.recipe import Deadlines
 from modelpivot.models.release import Endpoint, Release, StartSpec
+from modelpivot.stages.context import open_context
+from modelpivot.stages.switch import start_switch
+from modelpivot.state.cutovers import ask_decision, read_cutover, read_cutover_of_run
 from modelpivot.state.paths import StatePaths
-from modelpivot.state.releases import write_release
+from modelpivot.state.releases import read_book, record_current, record_proved, write_release
 from modelpivot.supervisors.protocol import UnitStatus
 from modelpivot.supervisors.systemd import SystemdSupervisor
+from modelpivot.supervisors.unit_text import unit_name
 from modelpivot.waiting import wait_for
 from tests.lab.sandbox import Sandbox
 from tests.switching import STANDIN
@@ -80,6 +84,43 @@ class Units:
         """The engine's output since its last start."""
         return self.sandbox.read(self.sandbox.call(self.supervisor.log_path, release))
 
+    def serve(self, release: Release) -> Release:
+        """Start a release, enabled, as the current one."""
+        self.start(release)
+        self.wait_answers(release)
+        self.sandbox.call(self.supervisor.enable, release)
+        self.sandbox.call(make_current, self.state, release)
+        return release
+
+    def begin_switch(self, frm: Release | None, to: Release, *, confirm: Literal["asked", "automatic"] = "automatic") -> Cutover:
+        """A switch on its way, in the hands of its own process."""
+        return self.sandbox.call(begin_switch, self.config, frm, to, confirm)
+
+    def read_switch(self, cutover: Cutover) -> Cutover:
+        """The switch as it stands, open or closed."""
+        now = self.sandbox.call(read_cutover_of_run, self.state, cutover.run_id)
+        assert now is not None
+        return now
+
+    def wait_phase(self, cutover: Cutover, *phases: str, deadline_s: float = 30) -> Cutover:
+        """The switch once it is in one of the phases."""
+        self.wait(lambda: self.read_switch(cutover).phase in phases, what=f"phase {phases}", deadline_s=deadline_s)
+        return self.read_switch(cutover)
+
+    def decide(self, decision: str) -> None:
+        """Ask the open switch to promote or to return."""
+        self.sandbox.call(ask_decision, self.state, decision, reason="the test says so")
+
+    def assert_serves(self, release: Release, other: Release) -> None:
+        """One of the two serves, alone, is the current one, starts at the next boot, and nothing is open."""
+        self.wait_answers(release)
+        assert self.sandbox.call(read_cutover, self.state) is None
+        assert self.sandbox.call(read_book, self.state).current == release.id
+        assert (self.status(release).state, self.status(other).state) == ("running", "stopped")
+        assert self.processes(other) == []
+        states = [self.sandbox.show(unit_name(one), "UnitFileState") for one in (release, other)]
+        assert states == ["enabled", "disabled"]
+
     def is_alive(self, process: ProcessId) -> bool:
         """Whether this very process lives inside."""
         return self.sandbox.call(is_alive, process)
@@ -111,3 +152,14 @@ def make_release(name: str, argv: list[str], environment: dict[str, str] | None 
         deadlines=DEADLINES,
         created_at=time.time(),
     )
+
+
+def begin_switch(config: HostConfig, frm: Release | None, to: Release, confirm: Literal["asked", "automatic"]) -> Cutover:
+    """Inside: what a run does up to the moment at which the switch process holds the host."""
+    return start_switch(open_context(config, name="test"), to=to, frm=frm, confirm=confirm)
+
+
+def make_current(state: StatePaths, release: Release) -> None:
+    """Inside: the release is the proved and current one."""
+    record_proved(state, release.id)
+    record_current(state, release.id)
