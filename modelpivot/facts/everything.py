@@ -15,6 +15,7 @@ from modelpivot.facts.reading import Reading
 from modelpivot.facts.resolution import read_resolution
 from modelpivot.facts.services import read_listeners
 from modelpivot.facts.tools import read_tools
+from modelpivot.facts.views import read_standing
 from modelpivot.files import read_model
 from modelpivot.host import is_alive
 from modelpivot.models.cutover import Cutover
@@ -26,7 +27,7 @@ from modelpivot.models.recipe import EngineChoice, Recipe
 from modelpivot.models.release import Release
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.paths import StatePaths
-from modelpivot.state.releases import list_releases, read_current
+from modelpivot.state.releases import read_current
 from modelpivot.supervisors.choose import choose_supervisor
 
 DEADLINE_S = 330.0
@@ -38,7 +39,7 @@ def read_facts(host: HostConfig, state: StatePaths, recipe: Recipe, engine: Engi
     started = time.monotonic()
     model = Reading("model", lambda: read_model_facts(host, recipe.model))
     engines = Reading("engine", lambda: read_engine_facts(host, engine, recipe.engine))
-    facts = read_host_facts(host, state, until=started + DEADLINE_S)
+    facts = read_host_facts(host, state, until=started + DEADLINE_S, recipe_name=recipe.name)
     return Facts(
         host=facts,
         model=_known_model(model.result(started + DEADLINE_S)),
@@ -47,13 +48,14 @@ def read_facts(host: HostConfig, state: StatePaths, recipe: Recipe, engine: Engi
     )
 
 
-def read_host_facts(host: HostConfig, state: StatePaths, *, until: float) -> HostFacts:
-    """The host alone; `until` is on time.monotonic()."""
+def read_host_facts(host: HostConfig, state: StatePaths, *, until: float, recipe_name: str | None = None) -> HostFacts:
+    """The host alone; `until` is on time.monotonic(). Views are looked into for the releases of `recipe_name` only."""
     gpus = Reading("GPUs", read_gpus)
     memory = Reading("memory", read_available_memory)
     listeners = Reading("listeners", read_listeners)
     tools = Reading("tools", read_tools)
     disks = [Reading(str(path), partial(read_disk, path)) for path in (host.weights_root, host.environments_root, host.state_dir)]
+    frozen = Reading("views", lambda: read_standing(state, recipe_name) if recipe_name else [])
     current, cutover = read_current(state), read_cutover(state)
     answers = Reading("current release", lambda: read_answers(host, state, current))
     found_tools, supervisor = tools.result(until), read_supervisor(host, state)
@@ -70,7 +72,7 @@ def read_host_facts(host: HostConfig, state: StatePaths, *, until: float) -> Hos
         switch_lives=bool(cutover and cutover.switch and is_alive(cutover.switch)),
         supervisor=supervisor,
         own_pids=[] if isinstance(supervisor, Unread) else read_own_pids(host, state, current, cutover),
-        frozen=[release for release in list_releases(state) if state.release(release.id).view.is_dir()],
+        frozen=[] if isinstance(standing := frozen.result(until), Unread) else standing,
         has_api_key=os.access(state.api_key, os.R_OK),
     )
 

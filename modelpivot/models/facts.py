@@ -107,7 +107,7 @@ class HostFacts(Frozen):
     own_pids: list[int] = Field(default_factory=list)
     """Processes of the current release and of the two releases of an open switch; any other is a stranger."""
     frozen: list[Release] = Field(default_factory=list)
-    """Releases on this host whose view stands."""
+    """Releases of this recipe's name on this host whose view stands, file by file."""
     has_api_key: bool = False
     """Whether the host's key file is there (its content is no fact)."""
 

@@ -1,6 +1,9 @@
 """The view: patched there and only there, frozen with its release, and nothing to do the second time."""
 
 import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -62,13 +65,47 @@ def test_another_threshold_is_frozen_into_the_same_release(desk: Desk) -> None:
     assert read_release(desk.context.state, first.id) == second
 
 
-def test_a_view_that_was_changed_by_hand_is_made_again(desk: Desk) -> None:
-    """A file of the view that is not what it should be is put right."""
+def edit(view: Path) -> None:
+    """The patched file, by hand."""
+    (view / "config.json").write_text("{}")
+
+
+def unlink(view: Path) -> None:
+    """A shard's link goes."""
+    (view / "model-00001-of-00003.safetensors").unlink()
+
+
+def turn(view: Path) -> None:
+    """A shard's link leads elsewhere."""
+    unlink(view)
+    (view / "model-00001-of-00003.safetensors").symlink_to("/dev/null")
+
+
+def add(view: Path) -> None:
+    """One shard too many."""
+    (view / "model-00004-of-00004.safetensors").write_bytes(b"x")
+
+
+@pytest.mark.parametrize("harm", [edit, unlink, turn, add])
+def test_a_view_that_was_changed_is_planned_and_made_again(desk: Desk, harm: Callable[[Path], None]) -> None:
+    """Its files are looked into, not its name: the next plan has the step, and the stage puts it right."""
     plan = desk.fetched(desk.recipe(patches=[PATCH]))
     release = freeze(desk.context, plan)
-    (release.view_dir / "config.json").write_text("{}")
-    freeze(desk.context, plan)
-    assert "quantization_config" in json.loads((release.view_dir / "config.json").read_text())
+    before = {name: content for name, (_, _, content) in tree(release.view_dir).items()}
+    harm(release.view_dir)
+    again = desk.plan(plan.recipe)
+    assert again.needs("view")
+    freeze(desk.context, again)
+    assert {name: content for name, (_, _, content) in tree(release.view_dir).items()} == before
+    assert not desk.plan(plan.recipe).needs("view")
+
+
+def test_a_view_whose_weights_are_gone_does_not_stand(desk: Desk) -> None:
+    """Links that lead nowhere serve nothing: fetch and view are missing again."""
+    plan = desk.fetched()
+    release = freeze(desk.context, plan)
+    shutil.rmtree(release.weights_dir)
+    assert {"fetch", "view"} <= {step.name for step in desk.plan().steps}
 
 
 def test_two_patches_of_one_file_both_count(desk: Desk) -> None:
