@@ -7,6 +7,7 @@
 import hashlib
 import os
 import threading
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,11 +54,15 @@ def git_blob_oid(content: bytes) -> str:
 
 
 class Catalog:
-    """The repositories below `root`, read again at every question; a changed file moves the commit."""
+    """The repositories below `root`, read again at every question; a changed file moves the commit.
+
+    A listing holds for twice the time that reading it took: nothing for a small repository, and 10,000 files do not stop the server.
+    """
 
     def __init__(self, root: Path, *, large_bytes: int = LARGE_BYTES) -> None:
         self._root, self._large_bytes = root, large_bytes
         self._known: dict[tuple[str, int, int, int], Entry] = {}
+        self._listed: dict[str, tuple[list[Repo], float, float]] = {}
         self._lock = threading.Lock()
 
     def repo(self, name: str, revision: str = "main") -> Repo | None:
@@ -69,8 +74,16 @@ class Catalog:
         if name.count("/") != 1 or not is_safe_relative(name):
             return []
         with self._lock:
-            published = [self._read_published(name)] if (self._root / name).is_dir() else []
-            return published + [self._read_fetched(name, folder) for folder in self._fetched_folders(name)]
+            known, read_at, took_s = self._listed.get(name, ([], 0.0, 0.0))
+            started = time.monotonic()
+            if started - read_at > 2 * took_s:
+                known = self._read(name)
+                self._listed[name] = (known, time.monotonic(), time.monotonic() - started)
+            return known
+
+    def _read(self, name: str) -> list[Repo]:
+        published = [self._read_published(name)] if (self._root / name).is_dir() else []
+        return published + [self._read_fetched(name, folder) for folder in self._fetched_folders(name)]
 
     def _fetched_folders(self, name: str) -> list[Path]:
         folders = (self._root / name.replace("/", "--")).glob("*/")

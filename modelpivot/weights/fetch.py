@@ -6,13 +6,15 @@ The caller's own thread tells the progress and watches the bytes; the files are 
 import os
 import queue
 import time
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from modelpivot.errors import IntegrityError, PivotError
 from modelpivot.models.event import Tell
 from modelpivot.models.manifest import Manifest, ManifestFile, Receipt
+from modelpivot.weights.crowd import settle, threads
 from modelpivot.weights.job import Job, Progress, Stopped, UpstreamBad, Work
 from modelpivot.weights.layout import WeightsFolder, require_safe
 from modelpivot.weights.local import adopt_named
@@ -134,17 +136,13 @@ def _prepare(
 def _run(fetch: Fetch, tell: Tell, options: FetchOptions) -> None:
     """Carry all files; the first failure that is not of one file alone stops the others. Raises what stopped it."""
     watch = Watch(fetch, tell, stall_s=options.stall_s)
-    pool = ThreadPoolExecutor(options.connections, thread_name_prefix="fetch")
-    try:
-        waiting = {pool.submit(_carry, fetch.work, each) for each in fetch.progress}
-        while waiting:
-            done, waiting = wait(waiting, timeout=watch.interval_s, return_when=FIRST_COMPLETED)
-            _settle(fetch, done)
-            watch.look()
-    finally:
-        fetch.work.stop.set()
-        watch.abort_all()
-        pool.shutdown(wait=True, cancel_futures=True)
+
+    def look(done: "list[Future[Receipt | None]]") -> None:
+        _settle(fetch, done)
+        watch.look()
+
+    with threads(options.connections, "fetch", fetch.work.stop, on_end=watch.abort_all) as pool:
+        settle(pool, partial(_carry, fetch.work), fetch.progress, look=look, interval_s=watch.interval_s)
     watch.look(is_last=True)
     _raise_failures(fetch)
 
@@ -160,7 +158,7 @@ def _carry(work: Work, progress: Progress) -> Receipt | None:
         work.slots.release()
 
 
-def _settle(fetch: Fetch, done: set["Future[Receipt | None]"]) -> None:
+def _settle(fetch: Fetch, done: "list[Future[Receipt | None]]") -> None:
     receipts = []
     for future in done:
         try:

@@ -4,12 +4,14 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from pathlib import Path
 
 from modelpivot.errors import IntegrityError
 from modelpivot.models.event import Tell
 from modelpivot.models.manifest import Manifest, ManifestFile, Problem, Receipt, ShardRow, Verified
+from modelpivot.weights.crowd import settle
+from modelpivot.weights.crowd import threads as workers
 from modelpivot.weights.finding import Finding, find_file, row_of
 from modelpivot.weights.index import judge_index, parse_index
 from modelpivot.weights.layout import OWN, WeightsFolder, find_unsafe, is_safe_name, is_weights
@@ -73,21 +75,19 @@ def _find_all(
     known = {} if is_full else receipts
     patched = read_patched(folder.root)
     stop, counted = threading.Event(), _Counted(sum(file.size for file in files), tell)
-    pool = ThreadPoolExecutor(threads or os.cpu_count() or 2, thread_name_prefix="verify")
-    largest_first = sorted(files, key=lambda file: -file.size)
-    try:
-        futures = {
-            file.path: pool.submit(find_file, folder, file, known.get(file.path), patched, counted.add, stop) for file in largest_first
-        }
-        waiting = set(futures.values())
-        while waiting:
-            _, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED if len(waiting) < 64 else "ALL_COMPLETED")
-            counted.tell()
-    finally:
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
+    found: dict[str, Finding] = {}
+
+    def look(done: "list[Future[Finding]]") -> None:
+        found.update({finding.file.path: finding for finding in (future.result() for future in done)})
+        counted.tell()
+
+    def find(file: ManifestFile) -> Finding:
+        return find_file(folder, file, known.get(file.path), patched, counted.add, stop)
+
+    with workers(threads or os.cpu_count() or 2, "verify", stop) as pool:
+        settle(pool, find, sorted(files, key=lambda file: -file.size), look=look)
     counted.tell(is_last=True)
-    findings = [futures[file.path].result() for file in files]
+    findings = [found[file.path] for file in files]
     _keep_receipts(kept, receipts, findings)
     return findings
 

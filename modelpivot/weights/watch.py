@@ -26,7 +26,7 @@ class Watch:
     def __init__(self, fetch: "Fetch", tell: Tell, *, stall_s: float) -> None:
         self._fetch, self._tell, self._stall_s = fetch, tell, stall_s
         now = time.monotonic()
-        self._told_at, self._tuned_at, self._tuned_bytes = 0.0, now, 0
+        self._told_at, self._watched_at, self._tuned_at, self._tuned_bytes = 0.0, 0.0, now, 0
         self._history: list[tuple[float, int]] = [(now, 0)]
         self._seen: dict[int, tuple[object, int, float]] = {}
 
@@ -37,8 +37,10 @@ class Watch:
             self._tell("warning", self._fetch.notes.get())
         if is_last or now - self._told_at >= TELL_EVERY_S:
             self._tell_progress(now)
-        for number, each in enumerate(self._fetch.progress):
-            self._watch_body(number, each, now)
+        if now - self._watched_at >= self.interval_s:
+            self._watched_at = now
+            for number, each in enumerate(self._fetch.progress):
+                self._watch_body(number, each, now)
         if now - self._tuned_at >= TUNE_EVERY_S:
             fetched = self._fetch.fetched_bytes
             self._fetch.work.slots.tune((fetched - self._tuned_bytes) / (now - self._tuned_at))
