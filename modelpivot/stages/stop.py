@@ -1,5 +1,6 @@
 """Stop a release and prove that nothing of it is left: no process, no listener on the port, no GPU memory. Called by the switch."""
 
+import os
 import shutil
 
 from modelpivot.facts.gpus import read_gpus
@@ -68,6 +69,8 @@ def _name_missing(release: Release) -> list[str]:
     found = [] if shutil.which(engine) else [f"the engine {engine} is not there"]
     paths = dict.fromkeys((release.view_dir, release.start.working_directory))
     found += [f"{path} is not there" for path in paths if not path.is_dir()]
+    key = release.endpoint.api_key_file
+    found += [f"the API key {key} cannot be read"] if key and not os.access(key, os.R_OK) else []
     return [f"{words}: run the recipe again, `modelpivot run` brings it back" for words in found]
 
 

@@ -199,6 +199,17 @@ def test_missing_engine_blocks(switch_host: SwitchHost) -> None:
     assert "/nowhere/view is not there" in closed.reason
 
 
+def test_missing_key_blocks(switch_host: SwitchHost) -> None:
+    """A key that the new release needs and nobody can read is named before anything is stopped."""
+    old = switch_host.serve(switch_host.release("old"))
+    new = switch_host.release("new")
+    new = switch_host.write(new.model_copy(update={"endpoint": new.endpoint.model_copy(update={"api_key_file": Path("/nowhere/key")})}))
+    closed = switch_host.switch(old, new)
+    assert closed.outcome == "not_started"
+    assert "/nowhere/key cannot be read" in closed.reason
+    assert answers(old)
+
+
 @pytest.mark.parametrize("fault", ["child", "ignore_term"])
 def test_old_engine_that_clings(switch_host: SwitchHost, fault: str) -> None:
     """An old engine that ignores SIGTERM, or whose child does in a session of its own, is gone before the new one starts."""
