@@ -37,18 +37,28 @@ def add_to(app: typer.Typer) -> None:
     app.command()(verify)
 
 
-def fetch(repo: str, directory: Path, revision: Revision = "main", as_json: AsJson = False) -> None:
+def fetch(
+    repo: str,
+    directory: Path,
+    revision: Revision = "main",
+    origin: Annotated[
+        str | None, typer.Option("--from", help="Directory, mount or Hub-compatible address to take files from first; proved all the same.")
+    ] = None,
+    max_rate: Annotated[float | None, typer.Option(help="Most bytes a second, such as 50e6.", min=1)] = None,
+    as_json: AsJson = False,
+) -> None:
     """Bring a repository's files in and verify them; goes on where an earlier call ended."""
     from modelpivot.cli.show import show_verdict
     from modelpivot.facts.hub import read_token
     from modelpivot.settings import read_host_config
-    from modelpivot.weights.fetch import fetch_manifest
+    from modelpivot.weights.fetch import FetchOptions, fetch_manifest
     from modelpivot.weights.verify import verify_directory
 
     host = read_host_config()
+    options = FetchOptions(reserve_bytes=host.disk_reserve_bytes, origin=origin, max_rate=max_rate)
     manifest = _manifest_from_hub(repo, revision)
     with _Told("download") as tell:
-        fetch_manifest(manifest, directory, endpoint=host.hub_endpoint, token=read_token(), tell=tell)
+        fetch_manifest(manifest, directory, endpoint=host.hub_endpoint, token=read_token(), tell=tell, options=options)
         verified = verify_directory(directory, manifest, is_full=False, tell=tell)
     if as_json:
         answer(verified.verdict)
@@ -68,6 +78,8 @@ def verify(
 ) -> None:
     """Prove weights: every file against its manifest, headers and index; all problems at once."""
     from modelpivot.cli.show import show_verdict
+    from modelpivot.settings import read_host_config
+    from modelpivot.weights.layout import receipts_elsewhere
     from modelpivot.weights.verify import verify_directory
 
     if not directory.is_dir():
@@ -77,7 +89,8 @@ def verify(
         verdict = UNVERIFIABLE
     else:
         with _Told("verify") as tell:
-            verdict = verify_directory(directory, held_against, is_full=full, tell=tell).verdict
+            elsewhere = receipts_elsewhere(read_host_config().state_dir, directory)
+            verdict = verify_directory(directory, held_against, is_full=full, tell=tell, receipts_elsewhere=elsewhere).verdict
     answer(verdict) if as_json else show_verdict(console(), verdict)
     raise typer.Exit(ExitCode.DONE if verdict.verdict == "complete" else ExitCode.SAID_NO)
 

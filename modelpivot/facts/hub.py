@@ -21,7 +21,7 @@ from modelpivot.weights.reconnect import Patience, Tries, parse_retry_after
 from modelpivot.weights.transport import HubOrigin
 
 T = TypeVar("T")
-DEADLINE_S = 8.0
+DEADLINE_S = 5.0
 TIMEOUT_S = 5.0
 INDEX_MOST_BYTES = 512 << 20
 

@@ -41,7 +41,7 @@ class Progress:
     """Bytes that came over the wire in this run."""
     reconnects: int = 0
     state: str = "waiting"
-    """waiting, reading again, receiving, naming, done."""
+    """waiting, reading again, receiving, writing, naming, done."""
     body: Body | None = None
 
 
@@ -137,7 +137,9 @@ class Job:
             dropped = min(skip, len(chunk))
             skip -= dropped
             if fresh := chunk[dropped : dropped + self._file.size - self._partial.size]:
+                self._progress.state = "writing"
                 self._partial.write(fresh)
+                self._progress.state = "receiving"
                 self._progress.done = self._partial.size
                 self._tries.progressed()
                 self._wrong = 0

@@ -59,6 +59,11 @@ def weights_directory(root: Path, repo: str, commit: str) -> Path:
     return root / repo.replace("/", "--") / commit
 
 
+def receipts_elsewhere(state_dir: Path, directory: Path) -> Path:
+    """Where the receipts of a directory lie that cannot be written to: in the host's state, told apart by the directory's real path."""
+    return state_dir / "receipts" / hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:16]
+
+
 def is_weights(path: str) -> bool:
     """Whether a file holds tensors that an engine loads."""
     name = PurePosixPath(path).name

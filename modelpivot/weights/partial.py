@@ -117,6 +117,7 @@ class Partial:
             raise IntegrityError(f"{self._file.path}: expected {expected_digest(self._file)}, found {self.found_digest}")
         target = self._folder.file(self._file.path)
         with disk_errors(target):
+            os.fchmod(self._handle, 0o644)
             os.fsync(self._handle)
             target.parent.mkdir(parents=True, exist_ok=True)
             self.path.rename(target)

@@ -81,7 +81,7 @@ class Watch:
             self._seen.pop(number, None)
             return
         seen = self._seen.get(number)
-        if seen is None or seen[0] is not body or progress.fetched - seen[1] >= LEAST_BYTES:
+        if progress.state != "receiving" or seen is None or seen[0] is not body or progress.fetched - seen[1] >= LEAST_BYTES:
             self._seen[number] = (body, progress.fetched, now)
         elif now - seen[2] >= self._stall_s:
             self._fetch.notes.put(

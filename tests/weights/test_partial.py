@@ -97,3 +97,8 @@ def test_marks_that_make_no_sense_count_for_nothing(folder: WeightsFolder, marks
     part = partial(folder)
     assert part.open(threading.Event()) == 25_000
     part.close()
+
+
+def test_partial_of_another_commit_is_another_file(folder: WeightsFolder) -> None:
+    """Where bytes gather is told apart by path and digest: another version of a file never goes on in it."""
+    assert len({folder.partial("a", "1"), folder.partial("a", "2"), folder.partial("x/a", "1")}) == 3

@@ -1,0 +1,124 @@
+"""`modelpivot fetch` and `modelpivot verify` as a person or a script calls them: exit codes, and one JSON object on standard output."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from modelpivot.mirror.faults import Fault, answer_fault
+from modelpivot.waiting import wait_for
+from tests.weights.conftest import REPO, SHARD, Lab
+
+CODES = {
+    "MISSING", "EXTRA_WEIGHTS", "SIZE_MISMATCH", "HASH_MISMATCH", "LFS_POINTER", "ERROR_PAGE", "EMPTY", "HEADER_INVALID", "HEADER_TOO_LARGE",
+    "OFFSETS_INVALID", "TENSOR_MISSING", "TENSOR_DUPLICATE", "INDEX_STALE", "INDEX_INVALID", "PARTIAL_LEFT", "UNSAFE_PATH", "NO_DIGEST",
+    "UNREADABLE", "PATCHED",
+}  # fmt: skip
+
+
+def start(lab: Lab, *words: str, hub: str | None = None) -> subprocess.Popen[str]:
+    """The command, with this Hub and a state of its own."""
+    home = lab.directory.parent / "home"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "MODELPIVOT_"))}
+    environment |= {"MODELPIVOT_HUB_ENDPOINT": hub or lab.mirror.base_url, "MODELPIVOT_STATE_DIR": str(home), "HF_HOME": str(home)}
+    environment["MODELPIVOT_DISK_RESERVE_BYTES"] = "0"
+    argv = [sys.executable, "-m", "modelpivot", *words]
+    return subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def command(lab: Lab, *words: str, hub: str | None = None) -> tuple[int, dict[str, object]]:
+    """Exit code and the JSON of the command."""
+    process = start(lab, *words, "--json", hub=hub)
+    output, errors = process.communicate(timeout=120)
+    assert output.count("\n") >= 1, errors
+    return process.returncode, json.loads(output)
+
+
+@pytest.fixture
+def whole(lab: Lab) -> Lab:
+    """A complete directory of what an engine needs."""
+    code, _ = command(lab, "fetch", REPO, str(lab.directory))
+    assert code == 0
+    return lab
+
+
+def test_fetch_ends_complete_and_goes_on_as_nothing_to_do(whole: Lab) -> None:
+    """0 and a complete verdict; again: 0, nothing asked but the metadata, nothing hashed."""
+    whole.mirror.served.clear()
+    code, verdict = command(whole, "fetch", REPO, str(whole.directory))
+    assert (code, verdict["verdict"]) == (0, "complete") and verdict["files"]["hashed_now"] == 0  # type: ignore[index]
+    assert not whole.mirror.served.of(f"{REPO}/{SHARD}")
+
+
+def test_verify_json_has_the_stated_shape(whole: Lab) -> None:
+    """verdict, files, bytes, problems; each problem with file, code, expected, found, remedy."""
+    (whole.directory / SHARD).write_bytes(b"")
+    code, verdict = command(whole, "verify", str(whole.directory))
+    assert code == 1 and set(verdict) == {"verdict", "files", "bytes", "problems"}
+    assert set(verdict["files"]) == set(verdict["bytes"]) == {"expected", "verified", "hashed_now"}  # type: ignore[call-overload]
+    for problem in verdict["problems"]:  # type: ignore[attr-defined]
+        assert set(problem) == {"file", "code", "expected", "found", "remedy"} and problem["code"] in CODES
+
+
+def test_full_verification_hashes_all(whole: Lab) -> None:
+    """--full hashes whatever receipts say, against the manifest beside the files."""
+    code, verdict = command(whole, "verify", str(whole.directory), "--full")
+    assert code == 0 and verdict["files"]["hashed_now"] == verdict["files"]["expected"]  # type: ignore[index]
+
+
+def test_directory_without_a_manifest_is_unverifiable(lab: Lab) -> None:
+    """No manifest beside the files and none named: 1, unverifiable."""
+    code, verdict = command(lab, "verify", str(lab.source))
+    assert (code, verdict["verdict"]) == (1, "unverifiable")
+
+
+def test_manifest_out_of_reach_is_passing(lab: Lab) -> None:
+    """The Hub is down: 6 for a verification that needs it."""
+    assert command(lab, "verify", str(lab.source), "--repo", REPO, hub="http://127.0.0.1:9")[0] == 6
+
+
+def test_directory_that_is_none_is_wrong_usage(lab: Lab) -> None:
+    """2 for what is no directory."""
+    assert command(lab, "verify", str(lab.directory / "none"))[0] == 2
+
+
+def test_files_from_another_directory_are_proved_the_same(lab: Lab) -> None:
+    """--from a copy: no shard comes from the Hub."""
+    code, verdict = command(lab, "fetch", REPO, str(lab.directory), "--from", str(lab.source))
+    assert (code, verdict["verdict"]) == (0, "complete") and not lab.mirror.served.of(f"{REPO}/{SHARD}")
+
+
+def test_gated_repository_is_blocked_with_its_remedy(lab: Lab) -> None:
+    """3, and the message says what to do."""
+    lab.mirror.faults.add(answer_fault("gated", place="api"))
+    process = start(lab, "fetch", REPO, str(lab.directory))
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 3 and "ask for access" in errors
+
+
+def test_bad_upstream_says_no(lab: Lab) -> None:
+    """1: the bytes are not the manifest's, twice."""
+    lab.mirror.faults.add(Fault(kind="flip", path=SHARD, times=None))
+    process = start(lab, "fetch", REPO, str(lab.directory))
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1 and f"HASH_MISMATCH {SHARD}" in errors
+    lab.assert_no_wrong_file()
+
+
+def test_interrupted_fetch_ends_with_130_and_goes_on(lab: Lab) -> None:
+    """Ctrl-C keeps what came; the next call asks from there."""
+    process = start(lab, "fetch", REPO, str(lab.directory), "--max-rate", "100000")
+
+    def size() -> int:
+        return lab.partial().stat().st_size if lab.partial().exists() else 0
+
+    wait_for(size, lambda found, _: found if found > 20_000 else None, what="bytes arrive", deadline_s=30, interval_s=0.01)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    kept = lab.partial().stat().st_size
+    assert process.returncode == 130 and kept > 20_000
+    assert command(lab, "fetch", REPO, str(lab.directory))[0] == 0
+    assert lab.mirror.served.of(f"{REPO}/{SHARD}")[-1].start == kept
