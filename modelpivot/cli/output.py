@@ -1,6 +1,5 @@
 """How commands answer: one JSON object on standard output, or something for a person; logs go to standard error."""
 
-import math
 import sys
 from typing import Annotated
 
@@ -25,18 +24,6 @@ def console() -> Console:
 def log_console() -> Console:
     """For progress and logs: standard error."""
     return Console(stderr=True, highlight=False)
-
-
-def in_bytes(count: float) -> str:
-    """Both units that people use, as vendors and systems mix them: `540.0 GB (502.9 GiB)`."""
-    if count < 1000:
-        return f"{count:.0f} B"
-    return f"{_scaled(count, 1000, ('kB', 'MB', 'GB', 'TB'))} ({_scaled(count, 1024, ('KiB', 'MiB', 'GiB', 'TiB'))})"
-
-
-def _scaled(count: float, base: int, units: tuple[str, ...]) -> str:
-    power = max(1, min(len(units), int(math.log(count, base))))
-    return f"{count / base**power:.1f} {units[power - 1]}"
 
 
 def in_time(seconds: float) -> str:

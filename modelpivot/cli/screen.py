@@ -6,8 +6,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from modelpivot.cli.output import in_bytes, in_time
+from modelpivot.cli.output import in_time
 from modelpivot.models.event import Event
+from modelpivot.models.size import say_bytes
 
 MARKS = {"finished": ("✓", "green"), "nothing_to_do": ("=", "green"), "failed": ("✗", "red"), "warning": ("!", "yellow")}
 
@@ -92,9 +93,9 @@ def progress_note(event: Event) -> str:
     done, total, rate = (event.data.get(name) for name in ("done", "total", "rate"))
     if event.data.get("unit") != "B" or not isinstance(done, int | float):
         return event.message[:80]
-    parts = [in_bytes(done)]
+    parts = [say_bytes(done)]
     if isinstance(total, int | float):
-        parts.append(f"of {in_bytes(total)}")
+        parts.append(f"of {say_bytes(total)}")
     if isinstance(rate, int | float) and rate > 0:
         parts.append(f"at {rate / 1e6:.1f} MB/s")
     return " ".join(parts)

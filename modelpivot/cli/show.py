@@ -5,12 +5,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from modelpivot.cli.output import in_bytes, in_time
+from modelpivot.cli.output import in_time
 from modelpivot.models.facts import HostFacts
 from modelpivot.models.frozen import Unread
 from modelpivot.models.manifest import Verdict
 from modelpivot.models.plan import Plan
 from modelpivot.models.result import RunResult
+from modelpivot.models.size import say_bytes
 
 RESULT_MARKS = {
     "done": Text("done", "green"),
@@ -76,7 +77,7 @@ def _fact_rows(facts: HostFacts) -> list[tuple[str, str]]:
         rows.append(
             ("disk", str(disk))
             if isinstance(disk, Unread)
-            else (f"disk {disk.path}", f"{in_bytes(disk.free_bytes)} free of {in_bytes(disk.total_bytes)}")
+            else (f"disk {disk.path}", f"{say_bytes(disk.free_bytes)} free of {say_bytes(disk.total_bytes)}")
         )
     rows.append(("memory", _bytes(facts.memory_bytes)))
     rows += [(name, str(tool) if isinstance(tool, Unread) else f"{tool.path} {tool.version}") for name, tool in facts.tools.items()]
@@ -86,7 +87,7 @@ def _fact_rows(facts: HostFacts) -> list[tuple[str, str]]:
 
 
 def _bytes(count: int | Unread) -> str:
-    return str(count) if isinstance(count, Unread) else in_bytes(count)
+    return str(count) if isinstance(count, Unread) else say_bytes(count)
 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
@@ -97,7 +98,7 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
     colour = "green" if verdict.verdict == "complete" else "red"
     console.print(
         Text(verdict.verdict, f"bold {colour}"),
-        f": {files.verified} of {files.expected} files, {in_bytes(size.verified)} of {in_bytes(size.expected)}; hashed now: {files.hashed_now}",
+        f": {files.verified} of {files.expected} files, {say_bytes(size.verified)} of {say_bytes(size.expected)}; hashed now: {files.hashed_now}",
     )
 
 

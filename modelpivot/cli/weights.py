@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from modelpivot.cli.output import AsJson, answer, console, in_bytes, log_console
+from modelpivot.cli.output import AsJson, answer, console, log_console
 from modelpivot.errors import PreconditionError, TransientError, UsageError
 from modelpivot.models.event import Event, Kind
 from modelpivot.models.frozen import Unread
 from modelpivot.models.manifest import Counts, Manifest, Problem, Verdict
 from modelpivot.models.result import ExitCode
+from modelpivot.models.size import say_bytes
 
 Revision = Annotated[str, typer.Option(help="Branch, tag or 40-hex commit.")]
 
@@ -64,7 +65,7 @@ def fetch(
         answer(verified.verdict)
     else:
         show_verdict(console(), verified.verdict)
-        console().print(f"{manifest.repo} at {manifest.commit}: {in_bytes(manifest.bytes_total)} in {directory}")
+        console().print(f"{manifest.repo} at {manifest.commit}: {say_bytes(manifest.bytes_total)} in {directory}")
     raise typer.Exit(ExitCode.DONE if verified.verdict.verdict == "complete" else ExitCode.SAID_NO)
 
 

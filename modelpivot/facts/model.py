@@ -11,9 +11,9 @@ from modelpivot.facts.weights import read_weights_on_disk
 from modelpivot.models.facts import ModelFacts
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
-from modelpivot.models.manifest import Manifest
+from modelpivot.models.manifest import Manifest, weights_directory
 from modelpivot.models.recipe import Source
-from modelpivot.weights.layout import WeightsFolder, weights_directory
+from modelpivot.weights.layout import WeightsFolder
 from modelpivot.weights.manifest import read_manifest
 
 COMMIT = re.compile(r"[0-9a-f]{40}")

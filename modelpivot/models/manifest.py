@@ -126,3 +126,8 @@ class Verified(Frozen):
     directory: Path
     verdict: Verdict
     table: list[ShardRow]
+
+
+def weights_directory(root: Path, repo: str, commit: str) -> Path:
+    """`<weights root>/<org>--<name>/<commit>`."""
+    return root / repo.replace("/", "--") / commit

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from modelpivot.models.engine import Engine, Resolution
 from modelpivot.models.host import HostConfig
-from modelpivot.models.manifest import Manifest
+from modelpivot.models.manifest import Manifest, weights_directory
 from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Hooks, Patch, Recipe, Scalar
 from modelpivot.models.release import Endpoint, Release, StartSpec
@@ -66,11 +66,6 @@ def pin_recipe(recipe: Recipe, plan: Plan) -> Recipe:
     if plan.manifest is None:
         return recipe
     return recipe.model_copy(update={"model": recipe.model.model_copy(update={"revision": plan.manifest.commit})})
-
-
-def weights_directory(root: Path, repo: str, commit: str) -> Path:
-    """`<weights root>/<org>--<name>/<commit>`."""
-    return root / repo.replace("/", "--") / commit
 
 
 def release_endpoint(recipe: Recipe, host: HostConfig) -> Endpoint:

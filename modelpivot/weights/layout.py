@@ -54,11 +54,6 @@ class WeightsFolder:
         return self.partials / f"{PurePosixPath(path).name[:80]}.{hashlib.sha256(f'{path} {digest}'.encode()).hexdigest()[:16]}.part"
 
 
-def weights_directory(root: Path, repo: str, commit: str) -> Path:
-    """`<root>/<org>--<name>/<commit>`."""
-    return root / repo.replace("/", "--") / commit
-
-
 def receipts_elsewhere(state_dir: Path, directory: Path) -> Path:
     """Where the receipts of a directory lie that cannot be written to: in the host's state, told apart by the directory's real path."""
     return state_dir / "receipts" / hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:16]

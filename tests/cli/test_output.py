@@ -2,14 +2,15 @@
 
 import pytest
 
-from modelpivot.cli.output import in_bytes, in_time
+from modelpivot.cli.output import in_time
+from modelpivot.models.size import say_bytes
 
 
 @pytest.mark.parametrize(
     ("count", "words"),
     [
-        (0, "0 B"),
-        (999, "999 B"),
+        (0, "0 bytes"),
+        (999, "999 bytes"),
         (1000, "1.0 kB (1.0 KiB)"),
         (1_000_000, "1.0 MB (976.6 KiB)"),
         (540_000_000_000, "540.0 GB (502.9 GiB)"),
@@ -18,7 +19,7 @@ from modelpivot.cli.output import in_bytes, in_time
 )
 def test_bytes_are_told_in_both_units(count: int, words: str) -> None:
     """One model is 540, 550 or 590 in different mouths (W10): both units stand side by side."""
-    assert in_bytes(count) == words
+    assert say_bytes(count) == words
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,8 @@ from modelpivot.facts.reading import Reading
 from modelpivot.models.engine import Resolution
 from modelpivot.models.frozen import Unread
 from modelpivot.models.manifest import Manifest
-from modelpivot.plans.release import weights_directory
 from modelpivot.stages.preflight import preflight
 from modelpivot.supervisors.systemctl import is_systemd_here
-from modelpivot.weights import layout
 from tests.stages.deciding import Desk, entries
 from tests.switching import SwitchHost
 
@@ -83,12 +81,6 @@ def test_the_processes_of_the_current_release_are_no_strangers(tmp_path: Path) -
         assert found
     finally:
         host.clean_up()
-
-
-def test_facts_and_plan_speak_of_the_same_directory() -> None:
-    """The plan is pure and builds the path itself: it must be the one that the byte path builds."""
-    commit = "a" * 40
-    assert weights_directory(Path("/w"), "org/name", commit) == layout.weights_directory(Path("/w"), "org/name", commit)
 
 
 def fail(error: Exception) -> str:

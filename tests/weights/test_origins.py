@@ -7,7 +7,8 @@ import pytest
 from huggingface_hub import snapshot_download
 
 from modelpivot.mirror.server import Mirror
-from modelpivot.weights.layout import WeightsFolder, weights_directory
+from modelpivot.models.manifest import weights_directory
+from modelpivot.weights.layout import WeightsFolder
 from tests.weights.conftest import REPO, SHARD, Lab
 
 

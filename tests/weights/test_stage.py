@@ -8,14 +8,13 @@ from modelpivot.errors import IntegrityError, PreconditionError
 from modelpivot.files import read_model
 from modelpivot.mirror.faults import Fault
 from modelpivot.models.host import HostConfig
-from modelpivot.models.manifest import Verified
+from modelpivot.models.manifest import Verified, weights_directory
 from modelpivot.models.plan import Plan
 from modelpivot.models.release import Endpoint, Release, StartSpec
 from modelpivot.recipes import read_recipe
 from modelpivot.stages.context import Context, open_context
 from modelpivot.stages.fetch import fetch
 from modelpivot.state.runs import read_events
-from modelpivot.weights.layout import weights_directory
 from tests.weights.conftest import SHARD, Lab
 
 
