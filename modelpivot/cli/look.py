@@ -128,13 +128,14 @@ class History(Frozen):
 def history(limit: Annotated[int, typer.Option(help="How many runs.")] = 20, as_json: AsJson = False) -> None:
     """Past runs of this host, newest first."""
     from modelpivot.cli.show import table
+    from modelpivot.files import read_model
     from modelpivot.settings import read_host_config
     from modelpivot.stages.report import report
     from modelpivot.state.paths import StatePaths
     from modelpivot.state.runs import list_runs
 
     state = StatePaths(read_host_config().state_dir)
-    past = History(runs=[report(state, run.id) for run in list_runs(state)[:limit]])
+    past = History(runs=[read_model(run.result, RunResult) or report(state, run.id) for run in list_runs(state)[:limit]])
     if as_json:
         answer(past)
         return

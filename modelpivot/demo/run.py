@@ -1,6 +1,7 @@
 """The demo from nothing to a finished pivot; every part finds what an interrupted demo left and goes on from there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -37,6 +38,7 @@ from modelpivot.stages.fetch import fetch
 from modelpivot.stages.install import install
 from modelpivot.stages.plan import make_plan, require_clear
 from modelpivot.stages.recover import recover
+from modelpivot.stages.report import write_report
 from modelpivot.stages.switch import follow_switch, is_closed, start_switch
 from modelpivot.stages.view import freeze
 from modelpivot.state.cutovers import read_cutover
@@ -74,6 +76,22 @@ def run_demo(places: DemoPlaces, *, fail: str | None, listener: Listener) -> Dem
     return DemoResult(result, seen)
 
 
+@contextmanager
+def _told_run(host: HostConfig, name: str, listener: Listener) -> Iterator[Context]:
+    """A run of the demo's own: shown as it goes, and recorded like any other."""
+    context = open_context(host, name=name)
+    with followed(context.run, listener):
+        try:
+            yield context
+        except PivotError as error:
+            context.journal("failed", error.message, error=type(error).__name__, exit_code=error.exit_code, hint=error.hint)
+            raise
+        else:
+            context.journal("finished", "ready for the pivot", outcome="staged")
+        finally:
+            write_report(context.state, context.run.id)
+
+
 def _engine_port(places: DemoPlaces) -> int:
     """The port of the first demo, kept: clients know it. A first demo takes a free one."""
     if places.running.exists() and (places.root / "state" / "releases.json").exists():
@@ -87,8 +105,7 @@ def _prepare(places: DemoPlaces, host: HostConfig, listener: Listener) -> None:
     """The engine's environment, and with its Python the two models; nothing to do when both models are published."""
     if all((places.hub / repo).is_dir() for repo in MODELS.values()):
         return
-    context = open_context(host, name="demo-setup")
-    with followed(context.run, listener):
+    with _told_run(host, "demo-setup", listener) as context:
         _make_models(places, context)
 
 
@@ -111,8 +128,7 @@ def _make_models(places: DemoPlaces, context: Context) -> None:
 def _serve_old(host: HostConfig, listener: Listener) -> Release:
     """The old model, answering: staged and started by the host's own switch. Left alone while a switch is open."""
     state = StatePaths(host.state_dir)
-    context = open_context(host, name=OLD)
-    with followed(context.run, listener):
+    with _told_run(host, OLD, listener) as context:
         if cutover := read_cutover(state):
             recover(context)
             if read_cutover(state):
