@@ -9,6 +9,7 @@ from pathlib import Path
 from modelpivot.files import hash_file
 from modelpivot.models.manifest import ManifestFile, Problem, Receipt, ShardRow
 from modelpivot.weights.content import PEEK_BYTES, looks_like, read_pointer
+from modelpivot.weights.gguf import Split, read_gguf
 from modelpivot.weights.hashing import hash_whole
 from modelpivot.weights.headers import BadHeader, Header, read_header
 from modelpivot.weights.layout import WeightsFolder, is_weights
@@ -32,6 +33,8 @@ class Finding:
     hashed_now: bool = False
     header: Header | None = None
     problems: tuple[Problem, ...] = ()
+    split: Split | None = None
+    """GGUF only: which part of how many the file says it is."""
     patched_digest: str | None = None
     """sha256 that the file has after a patch; None: it is not patched."""
 
@@ -50,7 +53,7 @@ def find_file(
         stat = path.stat()
         finding = replace(finding, size=stat.st_size)
         finding = _find_content(path, stat, finding, receipt, on_bytes, stop)
-        return _find_header(path, finding) if file.path.endswith(".safetensors") else finding
+        return _find_header(path, finding) if file.path.endswith((".safetensors", ".gguf")) else finding
     except FileNotFoundError:
         on_bytes(file.size, False)
         return finding.problem("MISSING", f"{file.size} bytes", "no file", FETCH_AGAIN)
@@ -107,12 +110,14 @@ def _find_header(path: Path, finding: Finding) -> Finding:
     if any(problem.code in NO_HEADER for problem in finding.problems):
         return finding
     remedy = FETCH_AGAIN if finding.problems else UPSTREAM
+    kind = path.suffix.removeprefix(".")
     try:
-        header = read_header(path)
+        header, split = read_gguf(path) if kind == "gguf" else (read_header(path), None)
     except BadHeader as error:
-        return finding.problem(error.code, "a safetensors header", error.message, remedy)
-    finding = replace(finding, header=header)
-    return finding if header.tensors else finding.problem("EMPTY", "tensors", "a header without any", remedy)
+        return finding.problem(error.code, f"a {kind} header", error.message, remedy)
+    finding = replace(finding, header=header, split=split)
+    is_part = split is not None and split.count > 1
+    return finding if header.tensors or is_part else finding.problem("EMPTY", "tensors", "a header without any", remedy)
 
 
 def _peek(path: Path) -> bytes:

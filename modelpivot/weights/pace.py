@@ -28,24 +28,24 @@ class Slots:
     """How many files may be in flight. Halved when the other side is overloaded, raised by one while that brings more bytes a second."""
 
     def __init__(self, start: int, most: int) -> None:
-        self.limit, self._most, self._used = max(1, min(start, most)), most, 0
+        self.limit, self._most, self.used = max(1, min(start, most)), most, 0
         self._changed = threading.Condition()
         self._rate_before, self._quiet_until = 0.0, 0.0
 
     def acquire(self, stop: threading.Event) -> bool:
         """Wait for a free slot. False: told to stop."""
         with self._changed:
-            while self._used >= self.limit and not stop.is_set():
+            while self.used >= self.limit and not stop.is_set():
                 self._changed.wait(0.5)
             if stop.is_set():
                 return False
-            self._used += 1
+            self.used += 1
             return True
 
     def release(self) -> None:
         """Give the slot back."""
         with self._changed:
-            self._used -= 1
+            self.used -= 1
             self._changed.notify_all()
 
     def back_off(self, *, quiet_s: float = 30) -> None:
@@ -57,7 +57,7 @@ class Slots:
     def tune(self, rate: float) -> None:
         """Called every few seconds with the rate now: one more while the last one brought 10 % or more, else one back and a rest."""
         with self._changed:
-            if time.monotonic() < self._quiet_until or self._used < self.limit:
+            if time.monotonic() < self._quiet_until or self.used < self.limit:
                 return
             if rate > self._rate_before * 1.1 and self.limit < self._most:
                 self.limit, self._rate_before = self.limit + 1, rate

@@ -7,18 +7,16 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
-from modelpivot.errors import IntegrityError
 from modelpivot.models.event import Tell
 from modelpivot.models.manifest import Manifest, ManifestFile, Problem, Receipt, ShardRow, Verified
 from modelpivot.weights.crowd import settle
 from modelpivot.weights.crowd import threads as workers
 from modelpivot.weights.finding import Finding, find_file, row_of
-from modelpivot.weights.index import judge_index, parse_index
-from modelpivot.weights.layout import OWN, WeightsFolder, find_unsafe, is_safe_name, is_weights
-from modelpivot.weights.manifest import index_name
+from modelpivot.weights.layout import WeightsFolder, find_unsafe, is_safe_name
 from modelpivot.weights.patched import read_patched
 from modelpivot.weights.receipts import append_receipts, compact_receipts, read_receipts
 from modelpivot.weights.verdict import judge_table
+from modelpivot.weights.whole import judge_whole
 
 TELL_EVERY_S = 0.25
 FETCH_AGAIN = "fetch it again (modelpivot fetch)"
@@ -43,7 +41,7 @@ def verify_directory(
     unsafe = find_unsafe(manifest)
     files = [file for file in manifest.files if is_safe_name(file.path)]
     findings = _find_all(folder, kept, files, is_full=is_full, tell=tell, threads=threads)
-    problems = [*unsafe, *(problem for finding in findings for problem in finding.problems), *_judge_whole(folder, manifest, findings)]
+    problems = [*unsafe, *(problem for finding in findings for problem in finding.problems), *judge_whole(folder, manifest, findings)]
     table = _with_codes([row_of(finding) for finding in findings], problems)
     return Verified(directory=directory, verdict=judge_table(table, problems), table=table)
 
@@ -99,73 +97,6 @@ def _keep_receipts(kept: WeightsFolder, receipts: dict[str, Receipt], findings: 
         compact_receipts(kept, keep=[finding.file.path for finding in findings])
     except OSError:
         return  # receipts only save time: without them the next proof hashes again
-
-
-def _judge_whole(folder: WeightsFolder, manifest: Manifest, findings: Sequence[Finding]) -> list[Problem]:
-    return [
-        *_judge_index(folder, manifest, findings),
-        *_judge_presence(manifest),
-        *_judge_extra(folder, manifest),
-        *_judge_partials(folder),
-    ]
-
-
-def _judge_index(folder: WeightsFolder, manifest: Manifest, findings: Sequence[Finding]) -> list[Problem]:
-    index = index_name(manifest)
-    if index is None or not (folder.root / index).is_file():
-        return _duplicates_without_index(findings) if index is None else []
-    try:
-        weight_map = parse_index((folder.root / index).read_bytes())
-    except (IntegrityError, OSError) as error:
-        return [Problem(file=index, code="INDEX_INVALID", expected="an index", found=str(error), remedy="take another revision")]
-    tensors = {finding.file.path: finding.header.tensors.keys() for finding in findings if finding.header is not None}
-    return judge_index(index, weight_map, tensors, [file.path for file in manifest.files])
-
-
-def _duplicates_without_index(findings: Sequence[Finding]) -> list[Problem]:
-    tensors = {finding.file.path: finding.header.tensors.keys() for finding in findings if finding.header is not None}
-    together = {name: path for path, names in tensors.items() for name in names}
-    return judge_index("", together, tensors, tensors) if len(tensors) > 1 else []
-
-
-def _judge_presence(manifest: Manifest) -> list[Problem]:
-    """An empty proof proves nothing: a manifest must name weights."""
-    if any(is_weights(file.path) for file in manifest.files):
-        return []
-    remedy = "look at model.include and model.exclude of the recipe"
-    return [Problem(file="*", code="MISSING", expected="at least one weights file in the manifest", found="none", remedy=remedy)]
-
-
-def _judge_extra(folder: WeightsFolder, manifest: Manifest) -> list[Problem]:
-    known = {file.path for file in manifest.files}
-    try:
-        there = sorted(entry.name for entry in os.scandir(folder.root) if is_weights(entry.name) and entry.is_file())
-    except OSError:
-        return []
-    remedy = "move it elsewhere: an engine may load it beside the others"
-    return [
-        Problem(file=name, code="EXTRA_WEIGHTS", expected="no weights beside the manifest's", found=name, remedy=remedy)
-        for name in there
-        if name not in known
-    ]
-
-
-def _judge_partials(folder: WeightsFolder) -> list[Problem]:
-    """Our own downloads that did not end, and those of the Hub's library."""
-    places = (folder.root / OWN / "partial", folder.root / ".cache" / "huggingface" / "download")
-    left = sorted(
-        path for place in places if place.is_dir() for path in place.rglob("*") if path.suffix in (".part", ".rejected", ".incomplete")
-    )
-    return [
-        Problem(
-            file=path.relative_to(folder.root).as_posix(),
-            code="PARTIAL_LEFT",
-            expected="no partial download",
-            found=f"{path.stat().st_size} bytes",
-            remedy="fetch again to end it, or remove it",
-        )
-        for path in left
-    ]
 
 
 def _with_codes(table: Sequence[ShardRow], problems: Sequence[Problem]) -> list[ShardRow]:

@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -95,12 +96,13 @@ def test_two_kills_between_rename_and_receipt_cost_no_download(lab: Lab) -> None
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Mirror]]:
-    """119 shards of 60 kB."""
+def many(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[tuple[Path, Mirror]]:
+    """119 shards of so many bytes each."""
     root = tmp_path_factory.mktemp("many")
-    make_repo(root / "hub", "acme/many", shards=119, bytes_each=60_000)
+    make_repo(root / "hub", "acme/many", shards=119, bytes_each=request.param)
     with Mirror(root / "hub") as mirror:
         yield root, mirror
+    shutil.rmtree(root)
 
 
 def seeded_faults(shards: list[str], seed: int) -> list[Fault]:
@@ -134,8 +136,17 @@ def assert_no_proved_byte_twice(mirror: Mirror, repo: str, flipped: set[str]) ->
         assert back == ([0] if entry.path in flipped and back else []), (entry.path, starts)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_119_shards_with_random_faults_and_three_kills(many: tuple[Path, Mirror], seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("many", "seed", "rate"),
+    [
+        (60_000, 1, 8e6),
+        (60_000, 2, 8e6),
+        *(pytest.param(60_000, seed, 8e6, marks=pytest.mark.long) for seed in range(3, 13)),
+        *(pytest.param(33_700_000, seed, 500e6, marks=pytest.mark.long) for seed in (1, 2)),
+    ],
+    indirect=["many"],
+)
+def test_119_shards_with_random_faults_and_three_kills(many: tuple[Path, Mirror], seed: int, rate: float, tmp_path: Path) -> None:
     """Seeded faults on every second shard and three SIGKILLs end complete and proved, with no proved byte fetched twice."""
     root, mirror = many
     mirror.served.clear()
@@ -147,7 +158,7 @@ def test_119_shards_with_random_faults_and_three_kills(many: tuple[Path, Mirror]
         mirror.faults.add(fault)
     lab.directory.mkdir(parents=True)
     for count in (20, 50, 90):
-        child = Child(lab, stall_s=0.3, max_rate=8_000_000)
+        child = Child(lab, stall_s=0.3, max_rate=rate)
         wait_for(
             lambda: len(list(lab.directory.glob("*.safetensors"))),
             lambda found, _, count=count: found if found >= count else None,  # type: ignore[misc]
