@@ -7,24 +7,8 @@ UV := $(or $(shell command -v uv 2>/dev/null),.tools/bin/uv)
 DEMO ?=
 PYTEST := $(BIN)/python -m pytest
 
-empty :=
-space := $(empty) $(empty)
-comma := ,
-
 # The machine's own pip configuration counts where uv has none: that is how companies install.
-pip_config = $(shell $(PYTHON) -m pip config get $(1) 2>/dev/null)
-INDEX := $(or $(PIP_INDEX_URL),$(call pip_config,global.index-url))
-EXTRA := $(or $(PIP_EXTRA_INDEX_URL),$(call pip_config,global.extra-index-url))
-LINKS := $(or $(PIP_FIND_LINKS),$(call pip_config,global.find-links))
-ifneq ($(INDEX),)
-export UV_DEFAULT_INDEX ?= $(INDEX)
-endif
-ifneq ($(EXTRA),)
-export UV_INDEX ?= $(EXTRA)
-endif
-ifneq ($(LINKS),)
-export UV_FIND_LINKS ?= $(subst $(space),$(comma),$(strip $(LINKS)))
-endif
+AS_PIP = eval "$$($(PYTHON) -m modelpivot.facts.pip)";
 
 .PHONY: help setup demo test test-quick test-long lint clean lock
 
@@ -35,9 +19,9 @@ setup: $(VENV)/.complete ## the environment in .venv, exact versions, hashes che
 
 $(VENV)/.complete: requirements.lock tools.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "python3: expected 3.11 or later, found " + sys.version.split()[0] + "; name another one: make PYTHON=python3.12 ...")'
-	@test -x "$(UV)" || { $(PYTHON) -m venv .tools && .tools/bin/python -m pip install -q --require-hashes -r tools.lock; }
+	@command -v "$(UV)" >/dev/null || { $(PYTHON) -m venv .tools && .tools/bin/python -m pip install -q --require-hashes -r tools.lock; }
 	@$(UV) venv -q --allow-existing --python $(PYTHON) $(VENV)
-	$(UV) pip sync -q --python $(VENV) --require-hashes requirements.lock
+	@$(AS_PIP) $(UV) pip sync -q --python $(VENV) --require-hashes requirements.lock
 	@$(UV) pip install -q --python $(VENV) --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -59,8 +43,8 @@ lint: setup ## ruff and mypy
 	$(BIN)/mypy
 
 lock: $(VENV)/.complete ## resolve requirements.lock and tools.lock anew
-	$(UV) pip compile -q pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header -o requirements.lock
-	echo uv | $(UV) pip compile -q - --universal --python-version 3.11 --generate-hashes --no-header -o tools.lock
+	$(AS_PIP) $(UV) pip compile -q pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header -o requirements.lock
+	$(AS_PIP) echo uv | $(UV) pip compile -q - --universal --python-version 3.11 --generate-hashes --no-header -o tools.lock
 
 clean: ## end the demo, remove everything made here
 	@test ! -x $(BIN)/modelpivot || $(BIN)/modelpivot demo --stop

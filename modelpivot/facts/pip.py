@@ -6,6 +6,7 @@ these. pip splits lists by white space; uv splits UV_FIND_LINKS by comma and UV_
 
 import configparser
 import os
+import shlex
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -109,3 +110,13 @@ def _read(path: Path) -> str:
         return path.read_text()
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def main() -> None:
+    """`python -m modelpivot.facts.pip`, with the standard library alone: the variables as lines for a shell (`make setup`)."""
+    for name, value in uv_twins(os.environ, read_pip(os.environ), read_uv_keys(os.environ)).items():
+        sys.stdout.write(f"export {name}={shlex.quote(value)}\n")
+
+
+if __name__ == "__main__":
+    main()
