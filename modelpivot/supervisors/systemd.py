@@ -10,19 +10,18 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import Field
-
 from modelpivot.errors import CommandFailed
-from modelpivot.files import read_model, write_atomic, write_model
+from modelpivot.files import read_model, write_atomic
 from modelpivot.host import is_alive, read_process_id
 from modelpivot.models.cutover import ProcessId
-from modelpivot.models.frozen import Frozen
 from modelpivot.models.host import HostConfig
 from modelpivot.models.release import Release
 from modelpivot.settings import to_environment
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.releases import list_releases
+from modelpivot.supervisors.adopt import AdoptedFiles, restore_files
 from modelpivot.supervisors.control_group import read_group_processes
+from modelpivot.supervisors.invocation import Invocation, read_invocation, remember_invocation
 from modelpivot.supervisors.notify import pulse
 from modelpivot.supervisors.process import KILL_S, read_api_key, send_signal
 from modelpivot.supervisors.protocol import UnitStatus
@@ -40,15 +39,6 @@ COPY_EVERY_S = 0.4
 GOING = ("active", "activating", "reloading")
 GRACE_S = 2.0
 """Seconds beyond the stop timeout that systemd itself gets to end a unit, before we do."""
-
-
-class Invocation(Frozen):
-    """One start of a unit (`invocation.json`): what is needed to find what it leaves behind once systemd has forgotten it."""
-
-    invocation_id: str
-    group: str
-    known: list[ProcessId] = Field(default_factory=list)
-    """Its processes when it was stopped last."""
 
 
 class SystemdSupervisor:
@@ -142,18 +132,16 @@ class SystemdSupervisor:
     def processes(self, release: Release) -> list[ProcessId]:
         """Every living process proved to be of this unit, those that left its control group included."""
         facts, before = self._facts(unit_name(release)), self._read_invocation(release)
-        groups = {facts["ControlGroup"], before.group if before else ""}
-        invocation_ids = {facts["InvocationID"], before.invocation_id if before else ""}
-        return read_group_processes(groups, invocation_ids, before.known if before else [])
+        groups, invocation_ids = {facts["ControlGroup"], before.group}, {facts["InvocationID"], before.invocation_id}
+        return read_group_processes(groups, invocation_ids, before.known)
 
     def log_path(self, release: Release) -> Path:
         """The engine's output since its last start, brought up to date from the journal; a foreign unit's own file where it writes to one."""
         facts, before = self._facts(unit_name(release)), self._read_invocation(release)
-        kind, _, path = facts["StandardOutput"].partition(":")
-        if kind in ("append", "file", "truncate"):
-            return Path(path)
+        if before.output:
+            return before.output
         log = self._state.release(release.id).log
-        invocation_id = facts["InvocationID"] or (before.invocation_id if before else "")
+        invocation_id = facts["InvocationID"] or before.invocation_id
         if invocation_id and self._is_copy_due(log, is_over=facts.main_pid == 0):
             with contextlib.suppress(OSError):
                 copy_journal(invocation_id, log, is_over=facts.main_pid == 0)
@@ -193,6 +181,7 @@ class SystemdSupervisor:
 
     def _place(self, release: Release) -> None:
         if release.origin == "adopted":
+            self._restore(release)
             return
         place_unit(unit_name(release), self._frozen_text(release))
         if key := read_api_key(release):
@@ -201,6 +190,14 @@ class SystemdSupervisor:
             caches = self._state.release(release.id).caches
             caches.mkdir(parents=True, exist_ok=True)
             shutil.chown(caches, release.start.user)
+
+    def _restore(self, release: Release) -> None:
+        """A foreign unit runs as its files say now; only when systemd has lost it, they are put back as they stood."""
+        facts = show(unit_name(release))
+        if not facts.is_loaded and (adopted := read_model(self._unit_paths(release).adopted, AdoptedFiles)):
+            restore_files(adopted)
+        elif facts["NeedDaemonReload"] == "yes":
+            systemctl("daemon-reload")
 
     def _frozen_text(self, release: Release) -> str:
         """The unit as it was first rendered from what the release holds: a later version of this program changes no release that stands."""
@@ -213,16 +210,12 @@ class SystemdSupervisor:
         return text
 
     def _remember(self, release: Release, facts: UnitFacts) -> None:
-        """After a start and before a stop: what it was, so that what outlives it is found by another process too."""
+        """After a start and before a stop."""
         if facts["InvocationID"]:
-            path = self._unit_paths(release).invocation
-            start = Invocation(invocation_id=facts["InvocationID"], group=facts["ControlGroup"], known=self.processes(release))
-            # a full disk must keep no engine from being stopped
-            with contextlib.suppress(OSError):
-                write_model(path, start)
+            remember_invocation(self._unit_paths(release).invocation, facts, self.processes(release))
 
-    def _read_invocation(self, release: Release) -> Invocation | None:
-        return read_model(self._unit_paths(release).invocation, Invocation)
+    def _read_invocation(self, release: Release) -> Invocation:
+        return read_invocation(self._unit_paths(release).invocation)
 
     def _unit_paths(self, release: Release) -> ReleaseUnitPaths:
         return ReleaseUnitPaths(self._state.release(release.id).root)

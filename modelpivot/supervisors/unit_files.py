@@ -4,6 +4,7 @@
                     modelpivot-recover.service      takes back at boot what a switch left open
 <state>/releases/<id>/unit.service                  the release's unit text, frozen; what stands above is put back from it
                       secrets.env                   0600: the API key
+                      adopted.json          0600: the files of a foreign unit, see `adopt.py`
                       invocation.json               the last start, with the processes it had when it was stopped
 """
 
@@ -35,6 +36,11 @@ class ReleaseUnitPaths:
     def secrets(self) -> Path:
         """Environment file, 0600."""
         return self.root / "secrets.env"
+
+    @property
+    def adopted(self) -> Path:
+        """Files of a foreign unit as they stood when it was adopted."""
+        return self.root / "adopted.json"
 
     @property
     def invocation(self) -> Path:

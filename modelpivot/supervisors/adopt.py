@@ -1,0 +1,165 @@
+"""A foreign service taken as a release: stopped, and brought back, by its own name and its own text. Writes to the state alone.
+
+<state>/releases/<id>/release.json   what is known of it; secrets masked
+                      adopted.json   0600: its files as they stood, put back should they be gone when it must return
+                      api_key        0600: the key that it asks for
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from string import Template
+
+from modelpivot.errors import PreconditionError
+from modelpivot.files import digest_text, write_atomic, write_model
+from modelpivot.models.frozen import Frozen
+from modelpivot.models.recipe import Deadlines, Probe
+from modelpivot.models.release import Endpoint, Release, StartSpec
+from modelpivot.state.paths import StatePaths
+from modelpivot.state.releases import write_release
+from modelpivot.supervisors.foreign_unit import ForeignUnit, UnitFile, find_container_tool, read_foreign_unit
+from modelpivot.supervisors.systemctl import systemctl
+from modelpivot.supervisors.unit_files import ReleaseUnitPaths
+
+SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
+MASK = "***"
+ENGINE_PORT = 8000
+"""Where vLLM listens when its command line does not say."""
+FOR_EVER_S = 600.0
+"""Seconds that a unit gets to stop which gives itself no limit."""
+
+
+class AdoptedFiles(Frozen):
+    """A foreign unit's files as they stood when it was adopted (`adopted.json`)."""
+
+    files: list[UnitFile]
+
+
+def adopt_unit(state: StatePaths, name: str, *, gpus: int, port: int | None = None, served_name: str | None = None) -> Release:
+    """Freeze a running foreign service as a release; idempotent. `port` and `served_name` where its command line does not tell them.
+
+    PreconditionError when it cannot be stopped and brought back whole, with the reason.
+    """
+    unit = read_foreign_unit(name)
+    refuse_what_cannot_return(unit)
+    release, key = release_of_unit(state, unit, gpus=gpus, port=port, served_name=served_name)
+    paths = state.release(release.id)
+    if key:
+        write_atomic(paths.root / "api_key", f"{key}\n", mode=0o600)
+    write_model(ReleaseUnitPaths(paths.root).adopted, AdoptedFiles(files=unit.files), mode=0o600)
+    write_release(state, release)
+    return release
+
+
+def refuse_what_cannot_return(unit: ForeignUnit) -> None:
+    """PreconditionError for a unit that we would handle by halves."""
+    if unit.name.startswith("modelpivot-"):
+        raise PreconditionError(f"{unit.name} is one of ours", hint="modelpivot history lists the releases of this host")
+    if tool := find_container_tool(unit):
+        raise PreconditionError(
+            f"{unit.name} runs its engine through {tool}: the engine's processes are {tool}'s and not the unit's, "
+            "so that neither its end nor its return could be proved",
+            hint="run the engine in the unit itself, or stop this service by hand; then there is nothing to go back to",
+        )
+    if unit.main is None:
+        raise PreconditionError(
+            f"{unit.name} has no running main process (Type={unit.type}): a release to go back to must be seen to serve",
+            hint=f"systemctl start {unit.name}, and wait until it answers",
+        )
+
+
+def release_of_unit(
+    state: StatePaths, unit: ForeignUnit, *, gpus: int, port: int | None = None, served_name: str | None = None
+) -> tuple[Release, str | None]:
+    """The release and its API key. Pure but for the clock. PreconditionError names what its command line does not tell."""
+    digest = digest_text(unit.name, *(file.text for file in unit.files))
+    release_id = f"{unit.name.removesuffix('.service').lower().replace('@', '-').replace(':', '-')}-{digest[:10]}"
+    words = [Template(word).safe_substitute(unit.environment) for word in unit.argv]
+    model = read_option(words, "model") or read_served_path(words)
+    name = served_name or read_option(words, "served-model-name") or model
+    if name is None:
+        raise PreconditionError(
+            f"{unit.name}: its command line tells no model: {' '.join(masked_words(words))[:200]}",
+            hint="say which name it serves, and on which port",
+        )
+    key = read_option(words, "api-key") or unit.environment.get("VLLM_API_KEY")
+    weights = Path(model) if model and model.startswith("/") else unit.working_directory / (model or "")
+    endpoint = Endpoint(
+        bind=read_option(words, "host") or "",
+        port=port or _port(unit, words),
+        served_name=name,
+        api_key_file=state.release(release_id).root / "api_key" if key else None,
+    )
+    release = Release(
+        id=release_id,
+        name=unit.name,
+        origin="adopted",
+        serving_digest=digest,
+        repo=model or name,
+        commit="",
+        weights_dir=weights,
+        view_dir=weights,
+        environment_dir=Path(unit.program).parent.parent,
+        engine="vllm" if "vllm" in " ".join(words) else Path(unit.program).name,
+        engine_version="",
+        start=StartSpec(
+            argv=[unit.program, *masked_words(words[1:])],
+            environment={name: masked(name, value) for name, value in unit.environment.items()},
+            working_directory=unit.working_directory,
+            user=unit.user,
+        ),
+        endpoint=endpoint,
+        gpus=gpus,
+        probes=[Probe(kind="answer")],
+        deadlines=Deadlines(stop_s=unit.stop_s or FOR_EVER_S),
+        created_at=time.time(),
+    )
+    return release, key
+
+
+def restore_files(adopted: AdoptedFiles) -> None:
+    """Put back those of a unit's files that are gone; one that stands there, changed or not, is its owner's and stays."""
+    for file in adopted.files:
+        if not file.path.exists():
+            write_atomic(file.path, file.text.encode("latin-1"))
+    systemctl("daemon-reload")
+
+
+def read_option(words: Sequence[str], name: str) -> str | None:
+    """The first value behind `--name`, or after its equals sign; None: the option is not there."""
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        option, _, value = word.replace("_", "-").partition("=") if word.startswith("--") else ("", "", "")
+        if option == f"--{name}":
+            return word.partition("=")[2] if value else following
+    return None
+
+
+def read_served_path(words: Sequence[str]) -> str | None:
+    """What stands behind `serve` in `vllm serve MODEL`; None: it is no such command line."""
+    places = [number for number, word in enumerate(words[:-1]) if word == "serve" and not words[number + 1].startswith("-")]
+    return words[places[0] + 1] if places else None
+
+
+def masked_words(words: Sequence[str]) -> list[str]:
+    """The words without the API key."""
+    return list(_masked_words(words))
+
+
+def _masked_words(words: Sequence[str]) -> Iterator[str]:
+    is_secret = False
+    for word in words:
+        option = word.partition("=")[0].replace("_", "-")
+        yield MASK if is_secret else f"{option}={MASK}" if option == "--api-key" and "=" in word else word
+        is_secret = word.replace("_", "-") == "--api-key"
+
+
+def masked(name: str, value: str) -> str:
+    """The value, unless the variable's name says that it is secret."""
+    return MASK if any(word in name.upper() for word in SECRET_WORDS) else value
+
+
+def _port(unit: ForeignUnit, words: Sequence[str]) -> int:
+    text = read_option(words, "port") or str(ENGINE_PORT)
+    if not text.isdigit():
+        raise PreconditionError(f"{unit.name}: --port: expected a number, found {text!r}", hint="say on which port it serves")
+    return int(text)
