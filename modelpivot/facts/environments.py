@@ -2,6 +2,7 @@
 
 <environments root>/<engine>-<version>-<digest>/    a virtual environment
                         .modelpivot/resolution.json what it is made of, written before the first package
+                                    requirements.lock, install.log   exact versions with hashes; all that uv said
                                     engine.json     what the engine said of itself
                                     proof.json      written last: without it the environment is not used
 """

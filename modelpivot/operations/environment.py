@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from modelpivot.errors import CommandFailed, IntegrityError, PreconditionError, TransientError
 from modelpivot.facts.engine import ask_engine
@@ -33,6 +34,7 @@ from modelpivot.models.engine import Engine, EnvironmentProof, Resolution
 from modelpivot.models.event import Tell
 from modelpivot.models.host import HostConfig
 from modelpivot.operations.proof import judge_answers, judge_freeze, judge_pip_check
+from modelpivot.operations.uv_words import Downloads, is_worth_telling
 from modelpivot.waiting import wait_for
 
 INSTALL_DEADLINE_S = 3 * 3600.0
@@ -51,16 +53,22 @@ def install_environment(host: HostConfig, resolution: Resolution, engine: Engine
     CommandFailed with uv's words; IntegrityError when what was installed is not what was resolved.
     """
     path = environment_path(host, resolution)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _own_turn(path):
-        if proof := read_environment(host, resolution):
-            return proof
-        _refuse_in_use(path)
-        uv = read_uv(host)
-        whose = "the user's own" if uv.is_shared_cache else "beside the environments: the user's lies on another file system"
-        tell("log", f"uv cache {uv.cache} ({whose})")
-        _build(uv, interpreter(host), path, resolution, tell)
-        return prove_environment(uv, path, resolution, engine, tell)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _own_turn(path):
+            return read_environment(host, resolution) or _make(host, path, resolution, engine, tell)
+    except OSError as error:
+        hint = "free space or mend the permissions of the environments root; the next run starts this step again"
+        raise PreconditionError(f"{path}: {error.strerror or error}", hint=hint) from error
+
+
+def _make(host: HostConfig, path: Path, resolution: Resolution, engine: Engine, tell: Tell) -> EnvironmentProof:
+    _refuse_in_use(path)
+    uv = read_uv(host)
+    whose = "the user's own" if uv.is_shared_cache else "beside the environments: the user's lies on another file system"
+    tell("log", f"uv cache {uv.cache} ({whose})")
+    _build(uv, interpreter(host), path, resolution, tell)
+    return prove_environment(uv, path, resolution, engine, tell)
 
 
 def prove_environment(uv: Uv, path: Path, resolution: Resolution, engine: Engine, tell: Tell) -> EnvironmentProof:
@@ -102,35 +110,33 @@ def _build(uv: Uv, python: str, path: Path, resolution: Resolution, tell: Tell) 
     lock.write_text(resolution.lock_text)
     argv: list[str | Path] = ["pip", "sync", "--require-hashes", "--python", environment_python(path), lock]
     argv += ["--torch-backend", resolution.torch_backend] if resolution.torch_backend else []
-    tell("progress", f"{len(resolution.pins)} packages", done=0, total=len(resolution.pins), unit="packages")
     try:
-        if not _sync_from_cache(uv, argv, tell):
-            _sync(uv, argv, tell)
+        with (path / ".modelpivot" / "install.log").open("a") as log:
+            if not _sync_from_cache(uv, argv, tell, log):
+                _sync(uv, argv, tell, log)
     except CommandFailed as error:
         raise _explain(error, path) from error
-    tell("progress", f"{len(resolution.pins)} packages", done=len(resolution.pins), total=len(resolution.pins), unit="packages")
 
 
-def _sync_from_cache(uv: Uv, argv: list[str | Path], tell: Tell) -> bool:
+def _sync_from_cache(uv: Uv, argv: list[str | Path], tell: Tell, log: TextIO) -> bool:
     """True when the cache holds everything: quicker, and independent of the network."""
     try:
-        _sync(uv, [*argv, "--offline"], tell, is_told=False)
+        _sync(uv, [*argv, "--offline"], tell, log, is_told=False)
     except CommandFailed:
         tell("log", "the cache does not hold everything; asking the package index")
         return False
     return True
 
 
-def _sync(uv: Uv, argv: list[str | Path], tell: Tell, *, is_told: bool = True) -> None:
-    done = 0
+def _sync(uv: Uv, argv: list[str | Path], tell: Tell, log: TextIO, *, is_told: bool = True) -> None:
+    downloads = Downloads()
 
     def listen(line: str) -> None:
-        nonlocal done
-        if is_told and not line.startswith((" + ", " - ", " ~ ")):
+        print(line, file=log, flush=True)
+        if progress := downloads.hear(line):
+            tell("progress", line.strip(), done=progress[0], total=progress[1], unit="B")
+        elif is_told and is_worth_telling(line):
             tell("log", line.strip())
-        if line.strip().startswith("Downloaded "):
-            done += 1
-            tell("progress", line.strip(), done=done, total=None, unit="large packages")
 
     variables = {name: value for name, value in uv.environment.items() if name not in RESOLVED_UNDER}
     run_attached([uv.path, *argv], timeout_s=INSTALL_DEADLINE_S, env=variables, listen=listen)

@@ -275,6 +275,22 @@ def test_killed_after_any_time_the_next_run_ends_proved(host: HostConfig, big: R
     kill_and_repair(host, again, process)
 
 
+def test_a_root_that_cannot_be_written_is_said(host: HostConfig, index: Index) -> None:
+    """A file stands where the environments should lie: a person must act, and reads where."""
+    resolution = resolve(host)
+    host.environments_root.write_text("")
+    with pytest.raises(PreconditionError, match="environments"):
+        install(host, resolution)
+
+
+def test_all_that_uv_said_is_kept(host: HostConfig, index: Index) -> None:
+    """Every package of the lock in the log beside it; the run is told the summary."""
+    told = Told()
+    path = install_environment(host, resolve(host), ENGINE, told).path
+    assert " + helper==1.0" in (path / ".modelpivot/install.log").read_text()
+    assert "--hash=sha256:" in (path / ".modelpivot/requirements.lock").read_text()
+
+
 def test_users_of_an_environment_are_found(host: HostConfig, index: Index) -> None:
     """By command line; an environment that nothing runs from has none."""
     path = install(host, resolve(host)).path
