@@ -4,6 +4,7 @@ A value goes in quoted, so that it arrives as it stands; one that cannot arrive 
 """
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from string import Template
@@ -14,6 +15,7 @@ from modelpivot.models.release import Release
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
 RECOVER_UNIT = "modelpivot-recover.service"
+ANYWHERE = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "::", "")
 LINE_BYTES = 1_000_000
 """Longest line that systemd reads: 1 MiB."""
 USER = re.compile(r"[a-z_][a-z0-9_-]{0,30}|[0-9]{1,9}")
@@ -44,6 +46,9 @@ def render_engine(release: Release, secrets: Path) -> str:
         mark=mark_of(release),
         release_id=quote_plain(release.id, "release id"),
         served_name=quote_plain(release.endpoint.served_name, "served name"),
+        mounts=mounts(start.working_directory, release.environment_dir, release.weights_dir),
+        # an address of its own is there only when the network is up
+        wants="network-online.target" if release.endpoint.bind not in ANYWHERE else "",
         user=_user(start.user or "root"),
         working_directory=plain_path(start.working_directory, "working directory"),
         environment="\n".join(lines),
@@ -54,7 +59,8 @@ def render_engine(release: Release, secrets: Path) -> str:
 
 def mark_of(release: Release) -> str:
     """Names what a unit's text is made of: the same mark, the same text by one version of this program."""
-    inputs = [release.start.model_dump_json(), release.endpoint.model_dump_json(), f"{release.deadlines.stop_s:g}"]
+    paths = [str(release.environment_dir), str(release.weights_dir)]
+    inputs = [release.start.model_dump_json(), release.endpoint.model_dump_json(), f"{release.deadlines.stop_s:g}", *paths]
     return f"made of {digest_text(release.id, *inputs)[:16]}"
 
 
@@ -62,7 +68,7 @@ def render_recover(argv: Sequence[str], environment: Mapping[str, str], state: P
     """The boot unit: runs `argv` before `before`, which names foreign units too."""
     return _render(
         "recover.service",
-        mounts=plain_path(state, "state folder"),
+        mounts=mounts(state, Path(sys.prefix)),
         before=" ".join(["multi-user.target", *(_unit(name) for name in before)]),
         environment="\n".join(f"Environment={quote(f'{name}={value}', f'variable {name}')}" for name, value in environment.items()),
         exec_start=quote_command(argv),
@@ -102,6 +108,11 @@ def plain_path(path: Path, what: str) -> str:
     if not path.is_absolute() or any(char in PATH_FORBIDS for char in text):
         raise _refused(what, text, f"an absolute path without any of {PATH_FORBIDS}")
     return quote_plain(text, what)
+
+
+def mounts(*paths: Path) -> str:
+    """Paths for RequiresMountsFor: the unit waits for the file systems that they lie on."""
+    return " ".join(f'"{plain_path(path, "path")}"' for path in dict.fromkeys(paths))
 
 
 def _environment(variables: Mapping[str, str]) -> dict[str, str]:
