@@ -6,7 +6,6 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from modelpivot.mirror.catalog import Entry, Repo
 from modelpivot.mirror.faults import STATUS_HEADERS, Fault
-from modelpivot.mirror.record import Request
 from modelpivot.mirror.sending import Sender, reset
 from modelpivot.mirror.server import Handler
 
@@ -54,8 +53,7 @@ class HubHandler(Handler):
             raise Refusal("no_repo")
 
     def _note(self, place: str, path: str) -> None:
-        request = Request(self.command, place, path, has_token="Authorization" in self.headers)
-        self.note = self.mirror.served.add(request)
+        self.note = self.record(place, path)
 
     def _strike(self, place: str, path: str) -> Fault | None:
         """Answer with a fault of this place if one is on that takes the whole answer; others are for the caller to act on."""
@@ -176,7 +174,7 @@ class StoreHandler(Handler):
         url = urlsplit(self.path)
         key = unquote(url.path).lstrip("/")
         org, name, commit, path = (key.split("/", 3) + [""] * 3)[:4]
-        request = self.mirror.served.add(Request(self.command, "body", f"{org}/{name}/{path}", has_token="Authorization" in self.headers))
+        request = self.record("body", f"{org}/{name}/{path}")
         sender = Sender(self, request, self.mirror.pace, self.mirror.over)
         repo = self.mirror.catalog.repo(f"{org}/{name}", commit)
         if request.has_token or not self.mirror.links.is_valid(key, url.query):

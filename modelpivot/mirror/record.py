@@ -17,6 +17,8 @@ class Request:
     status: int = 0
     sent: int = 0
     has_token: bool = False
+    agent: str = ""
+    """Who asked, as it names itself."""
 
 
 @dataclass

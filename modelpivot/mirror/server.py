@@ -11,7 +11,7 @@ from types import TracebackType
 from modelpivot.mirror.catalog import LARGE_BYTES, Catalog
 from modelpivot.mirror.faults import Faults
 from modelpivot.mirror.links import Links
-from modelpivot.mirror.record import Served
+from modelpivot.mirror.record import Request, Served
 from modelpivot.weights.pace import Pace
 
 HUB_ADDRESS, STORE_ADDRESS = "127.0.0.1", "127.0.0.2"
@@ -90,6 +90,11 @@ class Handler(BaseHTTPRequestHandler):
         self.mirror = mirror
         with contextlib.suppress(ConnectionError):
             super().__init__(*args)  # type: ignore[arg-type]
+
+    def record(self, place: str, path: str) -> Request:
+        """Remember this request."""
+        agent = self.headers.get("User-Agent", "")
+        return self.mirror.served.add(Request(self.command, place, path, has_token="Authorization" in self.headers, agent=agent))
 
     def log_message(self, *args: object) -> None:
         """Nothing: `Mirror.served` remembers."""

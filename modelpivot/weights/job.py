@@ -9,6 +9,7 @@ from modelpivot.errors import IntegrityError, PivotError, PreconditionError, Tra
 from modelpivot.models.manifest import ManifestFile, Problem, Receipt
 from modelpivot.weights.answers import LinkRefused, Overloaded, Refused, WrongAnswer
 from modelpivot.weights.layout import WeightsFolder
+from modelpivot.weights.library import LibraryOrigin
 from modelpivot.weights.pace import Pace, Slots
 from modelpivot.weights.partial import Partial, expected_digest
 from modelpivot.weights.reconnect import Patience, Tries
@@ -56,6 +57,8 @@ class Work:
     slots: Slots
     ends_at: float
     stop: threading.Event = field(default_factory=threading.Event)
+    fallback: LibraryOrigin | None = None
+    """Another transport, for files that came with wrong bytes."""
     given_up: set[str] = field(default_factory=set)
     """Names of places that did not answer: files that begin later do not try them."""
     note: Callable[[str], None] = lambda text: None
@@ -71,6 +74,7 @@ class Job:
         self._tries = Tries(work.patience, work.ends_at, work.stop)
         self._origin = next((n for n, each in enumerate(work.origins) if each.name not in work.given_up), len(work.origins) - 1)
         self._wrong, self._digests_seen = 0, []  # type: tuple[int, list[str]]
+        self._is_fallback = False
 
     def run(self) -> Receipt:
         """The file under its name, with its receipt. UpstreamBad, Refused, TransientError (given up) or PreconditionError (disk)."""
@@ -106,6 +110,9 @@ class Job:
             body.close()
 
     def _open(self) -> Body:
+        if self._is_fallback and self._work.fallback:
+            self._is_fallback = False
+            return self._work.fallback.open(self._file, self._partial.size)
         origin = self._work.origins[self._origin]
         try:
             return origin.open(self._file, self._partial.size)
@@ -178,13 +185,14 @@ class Job:
         self._digests_seen.append(found)
         self._partial.set_aside()
         self._progress.done = 0
-        self._work.note(f"{self._file.path}: HASH_MISMATCH: expected {expected}, found {found}; set aside, fetched again")
+        self._work.note(f"{self._file.path}: HASH_MISMATCH: expected {expected}, found {found}; set aside, fetched again another way")
         is_same_again = self._digests_seen.count(found) > 1
         if is_same_again and self._take_next_origin("the same wrong bytes twice"):
             return
         if is_same_again or len(self._digests_seen) > self._work.patience.wrong_answers:
             raise self._bad("HASH_MISMATCH", expected, found)
         self._work.origins[self._origin].renew()
+        self._is_fallback = self._work.fallback is not None and self._work.fallback.can_hold(self._file)
 
     def _bad(self, code: str, expected: str, found: str) -> UpstreamBad:
         remedy = f"upstream is bad ({self._work.origins[self._origin].name}): take another revision or origin"

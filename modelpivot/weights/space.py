@@ -65,7 +65,9 @@ def sweep_partials(folder: WeightsFolder, missing: Sequence[ManifestFile]) -> No
     wanted = {folder.partial(file.path, file_key(file)).name for file in missing}
     with os.scandir(folder.partials) as entries:
         for entry in entries:
-            if entry.name.removesuffix(".marks") not in wanted and not entry.is_dir(follow_symlinks=False):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            elif entry.name.removesuffix(".marks") not in wanted:
                 Path(entry.path).unlink()
 
 

@@ -68,6 +68,23 @@ def test_flipped_byte_is_named_and_set_aside(lab: Lab) -> None:
     assert f"{SHARD}: HASH_MISMATCH: expected {lab.file().sha256}, found " in lab.told.warnings
 
 
+def test_second_download_after_wrong_bytes_takes_the_other_transport(lab: Lab) -> None:
+    """The next bytes come by the Hub's own library, and are proved like all others (D1); nothing of it is left on disk."""
+    lab.mirror.faults.add(Fault(kind="flip", at=0.5, path=SHARD))
+    lab.fetch()
+    lab.assert_complete()
+    first, second = lab.mirror.served.of(f"acme/tiny/{SHARD}")
+    assert (first.agent, second.agent.split("/")[0]) == ("modelpivot", "unknown")
+
+
+def test_library_that_fails_is_not_the_end(lab: Lab) -> None:
+    """The other transport is down too: the next try is by our own way again."""
+    lab.mirror.faults.add(Fault(kind="flip", at=0.5, path=SHARD))
+    lab.mirror.faults.add(Fault(kind="status", place="body", status=404, path=SHARD))
+    lab.fetch()
+    lab.assert_complete()
+
+
 def test_same_wrong_bytes_twice_are_upstreams_fault(lab: Lab) -> None:
     """A second identical wrong digest ends in IntegrityError after exactly two downloads; the other files are there (D1)."""
     lab.mirror.faults.add(Fault(kind="flip", at=0.2, path=SHARD, times=None))
