@@ -16,7 +16,8 @@ class GpuHost(Block):
         from blocks import GpuHost
         from modelpivot.models.host import HostConfig
 
-        GpuHost(config=HostConfig(name="gpu-01", weights_root="/pool/models")).save("gpu-01")
+        GpuHost(config=HostConfig(name="gpu-01", weights_root="/pool/models")).save("BLOCK_NAME")
+        gpu_host = GpuHost.load("BLOCK_NAME")
         ```
     """
 

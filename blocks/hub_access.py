@@ -16,7 +16,8 @@ class HubAccess(Block):
         from blocks import HubAccess
         from modelpivot.models.hub_account import HubAccount
 
-        HubAccess(account=HubAccount(token="hf_...")).save("hub")
+        HubAccess(account=HubAccount(token="hf_...")).save("BLOCK_NAME")
+        hub_access = HubAccess.load("BLOCK_NAME")
         ```
     """
 

@@ -17,6 +17,7 @@ from pydantic import JsonValue
 
 from blocks import GpuHost, HubAccess
 from flows.markdown import report_markdown
+from flows.poster import POSTER
 from flows.tell import PrefectListener, emit_outcome, show_markdown
 from modelpivot.errors import CommandFailed, PivotError, SwitchFailed
 from modelpivot.models.host import HostConfig
@@ -30,6 +31,9 @@ from modelpivot.state.lock import acquire_lock, release_lock
 
 RUN_ID = "MODELPIVOT_RUN_ID"
 """Set by a command that follows the run it starts."""
+
+HAND_OVER_S = 10.0
+"""Seconds that a run waits in the end for Prefect to take its artifacts."""
 
 COMPLETED_NAMES: dict[RunOutcome, str] = {"planned": "Planned", "staged": "Staged", "no_change": "NoChange"}
 FAILED_NAMES: dict[RunOutcome, str] = {"returned": "RolledBack", "nothing_serves": "NothingServes", "blocked": "Blocked"}
@@ -107,6 +111,7 @@ def _end(flow_name: str, context: Context) -> RunResult:
     result = write_report(context.state, context.run.id)
     show_markdown("report", report_markdown(result), title=f"{flow_name}: {result.outcome}")
     emit_outcome(flow_name, context.host, result)
+    POSTER.drain(HAND_OVER_S)
     return result
 
 

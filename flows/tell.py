@@ -7,16 +7,17 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 from uuid import UUID
 
-import httpx
 from prefect.artifacts import create_markdown_artifact, create_progress_artifact, update_progress_artifact
 from prefect.events import emit_event
-from prefect.exceptions import MissingContextError, PrefectException
+from prefect.exceptions import MissingContextError
 from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
+from flows.poster import POSTER, Poster
 from modelpivot.models.event import Event
 from modelpivot.models.host import HostConfig
 from modelpivot.models.result import RunResult
@@ -25,40 +26,49 @@ from modelpivot.models.size import say_bytes
 LONGEST_LINE = 500
 """Characters of one log line; the full output of every child lies in the run's folder."""
 PROGRESS_EVERY_S = 1.0
-PAUSE_AFTER_FAILURE_S = 60.0
-"""An API that is away is asked for artifacts again after so long, so that no stage waits for it at every step."""
-
 LEVELS = {"warning": logging.WARNING, "failed": logging.ERROR}
 
 
 class PrefectListener:
     """Shows the events of a run where its tasks run; called on each task's own thread."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._bars: dict[str, tuple[UUID | None, float]] = {}
-        self._quiet_until = 0.0
+    def __init__(self, clock: Callable[[], float] = time.monotonic, poster: Poster = POSTER) -> None:
+        self._clock, self._poster = clock, poster
+        self._shown_at: dict[str, float] = {}
+        self._bars: dict[str, Bar] = {}
 
     def __call__(self, event: Event) -> None:
         if event.kind == "progress":
             self._show_progress(event)
-        else:
-            if event.kind in ("finished", "failed"):
-                self._bars.pop(event.stage, None)
-            _log(event)
+            return
+        if event.kind == "started":
+            self._bars.pop(event.stage, None)
+            self._shown_at.pop(event.stage, None)
+        _log(event)
 
     def _show_progress(self, event: Event) -> None:
-        percent = percent_done(event)
-        artifact, shown_at = self._bars.get(event.stage, (None, -PROGRESS_EVERY_S))
-        now = self._clock()
-        is_due = now - shown_at >= PROGRESS_EVERY_S or percent == 100.0
-        if percent is None or not is_due or now < self._quiet_until:
+        percent, now = percent_done(event), self._clock()
+        is_due = now - self._shown_at.get(event.stage, -PROGRESS_EVERY_S) >= PROGRESS_EVERY_S
+        if percent is None or not (is_due or percent == 100.0):
             return
-        try:
-            self._bars[event.stage] = (_show_bar(artifact, event, percent), now)
-        except (httpx.HTTPError, PrefectException) as error:
-            self._quiet_until = now + PAUSE_AFTER_FAILURE_S
-            logging.getLogger(__name__).warning("Prefect takes no progress now (%s); the run goes on", error)
+        self._shown_at[event.stage] = now
+        bar = self._bars.setdefault(event.stage, Bar(_key(event.stage)))
+        self._poster.put(f"bar {event.stage}", partial(bar.show, percent, describe_progress(event)))
+
+
+class Bar:
+    """One progress artifact: made by its first showing, changed by the later ones."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._artifact: UUID | None = None
+
+    def show(self, percent: float, text: str) -> None:
+        """Raises what the client raises."""
+        if self._artifact is None:
+            self._artifact = cast(UUID, create_progress_artifact(percent, key=self._key, description=text))
+        else:
+            update_progress_artifact(self._artifact, percent, description=text)
 
 
 def percent_done(event: Event) -> float | None:
@@ -81,11 +91,8 @@ def describe_progress(event: Event) -> str:
 
 
 def show_markdown(key: str, markdown: str, *, title: str) -> None:
-    """A markdown artifact of this flow or task run; a Prefect that does not take it is a warning."""
-    try:
-        create_markdown_artifact(markdown, key=_key(key), description=title)
-    except (httpx.HTTPError, PrefectException) as error:
-        logging.getLogger(__name__).warning("Prefect takes no artifact %s now (%s)", key, error)
+    """A markdown artifact of this flow or task run, handed over soon."""
+    POSTER.put(key, partial(create_markdown_artifact, markdown, key=_key(key), description=title))
 
 
 def emit_outcome(flow_name: str, host: HostConfig, result: RunResult) -> None:
@@ -100,13 +107,6 @@ def emit_outcome(flow_name: str, host: HostConfig, result: RunResult) -> None:
             mode="json", include={"run_id", "outcome", "exit_code", "message", "released", "previous", "attempted", "downtime_s"}
         ),
     )
-
-
-def _show_bar(artifact: UUID | None, event: Event, percent: float) -> UUID:
-    text = describe_progress(event)
-    if artifact is None:
-        return cast(UUID, create_progress_artifact(percent, key=_key(event.stage), description=text))
-    return cast(UUID, update_progress_artifact(artifact, percent, description=text))
 
 
 def _log(event: Event) -> None:

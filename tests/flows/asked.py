@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import TypeVar
+from uuid import UUID
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, FlowRunFilter, FlowRunFilterId
@@ -37,8 +38,14 @@ def read_task_runs(run: FlowRun) -> list[TaskRun]:
 
 def read_artifacts(run: FlowRun) -> dict[str, Artifact]:
     """Its artifacts by key."""
-    found = get_client(sync_client=True).read_artifacts(artifact_filter=ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[run.id])))
-    return {artifact.key or "": artifact for artifact in found}
+    return {artifact.key or "": artifact for artifact in list_artifacts(run.id)}
+
+
+def list_artifacts(flow_run_id: UUID) -> list[Artifact]:
+    """All artifacts that are attached to a flow run."""
+    return get_client(sync_client=True).read_artifacts(
+        artifact_filter=ArtifactFilter(flow_run_id=ArtifactFilterFlowRunId(any_=[flow_run_id]))
+    )
 
 
 def task_name(run: TaskRun) -> str:

@@ -140,14 +140,18 @@ def test_check_weights_proves_what_is_there_and_names_what_is_not(world: World) 
     assert run.state and run.state.name == "Failed" and "HASH_MISMATCH" in str(read_artifacts(run)["shards-new"].data)
 
 
-def test_rollback_asks_first_and_goes_back(world: World) -> None:
-    """Without a yes nothing happens; with it the release before serves again."""
+def test_rollback_asks_first_and_goes_back_and_a_cutover_serves_what_is_staged(world: World) -> None:
+    """Without a yes nothing happens; with it the release before serves again. What is staged then needs a cutover alone."""
     refused = world.run("rollback")
     assert (refused.exit_code, world.serving) == (3, "new"), world.tell(refused)
     result = world.run("rollback", agreed=True)
     assert (result.outcome, result.exit_code, world.serving) == ("promoted", 0, "old"), world.tell(result)
     run = read_flow_run(result)
     assert run.name == "rollback on gpu-test" and run.state and run.state.name == "Completed"
+    again = world.run("cutover", recipe="new")
+    assert (again.outcome, world.serving, "download" in [stage.name for stage in again.stages]) == ("promoted", "new", False), world.tell(
+        again
+    )
 
 
 def test_a_recipe_of_ones_own_is_taken_by_its_path(world: World, tmp_path: Path) -> None:

@@ -1,0 +1,116 @@
+"""What Prefect is told: progress now and then and attached to its run, log lines that stay short, and nothing that could hold a stage up."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+from prefect import flow, task
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
+from prefect.runtime import flow_run
+
+from flows.poster import Poster
+from flows.tell import LONGEST_LINE, PrefectListener, describe_progress, percent_done
+from modelpivot.models.event import Event
+from tests.flows.asked import list_artifacts
+from tests.switching import wait_until
+
+
+def progress(done: float | None, total: float | None, **data: Any) -> Event:
+    return Event(at=0, stage="download", kind="progress", data={"done": done, "total": total, **data})
+
+
+def in_a_task(body: Callable[[], None]) -> UUID:
+    """Run the body in a task of a flow; the flow run's id."""
+
+    @task(persist_result=False)
+    def tell() -> None:
+        body()
+
+    @flow
+    def telling() -> UUID:
+        tell()
+        return UUID(flow_run.get_id())
+
+    return telling()
+
+
+def test_progress_is_shown_once_a_second_and_at_the_end() -> None:
+    """Ten per cent is shown, twenty half a second later is not, a hundred always is; it is one artifact, attached to its flow run."""
+    times = iter([0.0, 0.5, 0.6])
+    poster = Poster()
+    listener = PrefectListener(clock=lambda: next(times), poster=poster)
+    shown: list[object] = []
+
+    def body() -> None:
+        for done in (10, 20, 100):
+            listener(progress(done, 100, unit="packages"))
+            assert poster.drain(20)
+            shown.append([artifact.data for artifact in list_artifacts(UUID(flow_run.get_id()))])
+
+    in_a_task(body)
+    assert shown == [[10.0], [10.0], [100.0]]
+
+
+def test_a_stage_that_is_run_again_gets_a_bar_of_its_own() -> None:
+    """`started` after a failure begins anew, so that a bar never jumps back."""
+    poster = Poster()
+    listener = PrefectListener(poster=poster)
+
+    def body() -> None:
+        for _ in range(2):
+            listener(Event(at=0, stage="download", kind="started"))
+            listener(progress(100, 100))
+            assert poster.drain(20)
+
+    assert len(list_artifacts(in_a_task(body))) == 2
+
+
+def test_an_api_that_is_away_holds_nobody_up() -> None:
+    """While one call hangs, a hundred others are handed over at once; of those with one key only the newest is made, and errors end nothing."""
+    poster, is_freed = Poster(), threading.Event()
+    made: list[int] = []
+
+    def refuse() -> None:
+        is_freed.wait(20)
+        raise httpx.ConnectError("refused")
+
+    poster.put("hanging", refuse)
+    began = time.monotonic()
+    for number in range(100):
+        poster.put("bar", lambda number=number: made.append(number))  # type: ignore[misc]
+    assert time.monotonic() - began < 1 and not poster.drain(0.05)
+    is_freed.set()
+    assert poster.drain(20) and made == [99]
+
+
+@pytest.mark.parametrize(("done", "total", "expected"), [(1, 4, 25.0), (5, 4, 100.0), (None, 4, None), (1, None, None), (1, 0, None)])
+def test_percent_needs_a_total(done: float | None, total: float | None, expected: float | None) -> None:
+    """Without a total there is no percentage, and never more than a hundred."""
+    assert percent_done(progress(done, total)) == expected
+
+
+def test_bytes_are_told_in_both_units_with_rate_and_time_left() -> None:
+    """A person reads how much, how fast, how long."""
+    text = describe_progress(progress(5e9, 10e9, unit="B", rate=100e6, eta_s=50))
+    assert text == "5.0 GB (4.7 GiB) of 10.0 GB (9.3 GiB), 100.0 MB (95.4 MiB)/s, 50 s left"
+    assert describe_progress(progress(3, 7, unit="packages")) == "download: 3 of 7 packages"
+
+
+def test_log_lines_are_one_short_line_each() -> None:
+    """Carriage returns and a line of 2 MB reach Prefect as one line of bounded length; outside a run nothing happens."""
+    listener = PrefectListener()
+    flood = Event(at=0, stage="install", kind="log", message="10%\r20%\r" + "x" * 2_000_000)
+    listener(flood)
+    run_id = in_a_task(lambda: listener(flood))
+
+    def read() -> list[str]:
+        logs = get_client(sync_client=True).read_logs(LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run_id])))
+        return [log.message for log in logs if log.message.startswith("install: ")]
+
+    [line] = wait_until(read, what="the log line")
+    assert line.startswith("install: 10% 20% xxx") and len(line) <= LONGEST_LINE + 3
