@@ -19,6 +19,7 @@ from modelpivot.weights.manifest import read_manifest
 from modelpivot.weights.receipts import read_receipts, receipt_holds
 
 LARGE_BYTES = 1_000_000
+MANY_FILES = 1000
 LARGE_SUFFIXES = (".safetensors", ".bin", ".gguf", ".pt", ".pth", ".model")
 
 
@@ -56,7 +57,7 @@ def git_blob_oid(content: bytes) -> str:
 class Catalog:
     """The repositories below `root`, read again at every question; a changed file moves the commit.
 
-    A listing holds for twice the time that reading it took: nothing for a small repository, and 10,000 files do not stop the server.
+    The listing of many files holds for twice the time that reading it took, so that 10,000 of them do not stop the server.
     """
 
     def __init__(self, root: Path, *, large_bytes: int = LARGE_BYTES) -> None:
@@ -76,7 +77,7 @@ class Catalog:
         with self._lock:
             known, read_at, took_s = self._listed.get(name, ([], 0.0, 0.0))
             started = time.monotonic()
-            if started - read_at > 2 * took_s:
+            if started - read_at > 2 * took_s or sum(len(repo.entries) for repo in known) < MANY_FILES:
                 known = self._read(name)
                 self._listed[name] = (known, time.monotonic(), time.monotonic() - started)
             return known

@@ -40,7 +40,7 @@ class LibraryOrigin:
 
     def _download(self, file: ManifestFile, folder: Path) -> Path:
         from huggingface_hub import hf_hub_download
-        from huggingface_hub.utils import disable_progress_bars
+        from huggingface_hub.utils.tqdm import disable_progress_bars
 
         disable_progress_bars()
         try:

@@ -14,6 +14,7 @@ from modelpivot.errors import TransientError
 from modelpivot.models.manifest import Manifest, ManifestFile
 from modelpivot.weights.answers import REMEDIES, Refused, WrongAnswer, body_start, check_linked, error_for_status
 from modelpivot.weights.content import looks_like
+from modelpivot.weights.pools import Pools
 
 REDIRECTS = 8
 CONNECT_S = 10.0
@@ -58,8 +59,7 @@ class HubOrigin:
     def __init__(self, endpoint: str, manifest: Manifest, *, token: str | None = None, connections: int = 8, stall_s: float = 30) -> None:
         self.name = endpoint.rstrip("/")
         self._manifest, self._token, self._home = manifest, token, _origin_of(endpoint)
-        timeout = urllib3.Timeout(connect=min(CONNECT_S, stall_s), read=stall_s)
-        self._pool = urllib3.PoolManager(num_pools=4, maxsize=connections, retries=False, timeout=timeout)
+        self._pools = Pools(connections, urllib3.Timeout(connect=min(CONNECT_S, stall_s), read=stall_s))
 
     def open(self, file: ManifestFile, start: int) -> Body:
         """The file from `start` on. TransientError, WrongAnswer or Refused as `answers` tells them apart."""
@@ -75,7 +75,7 @@ class HubOrigin:
 
     def renew(self) -> None:
         """Drop every connection."""
-        self._pool.clear()
+        self._pools.clear()
 
     def _follow(self, url: str, span: Mapping[str, str], file: ManifestFile) -> urllib3.BaseHTTPResponse:
         for _ in range(REDIRECTS):
@@ -96,7 +96,7 @@ class HubOrigin:
         if is_home and self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         with passing_errors(what, urlsplit(url).netloc):
-            return self._pool.request("GET", url, headers=headers, redirect=False, preload_content=False, decode_content=False)
+            return self._pools.of(url).request("GET", url, headers=headers, redirect=False, preload_content=False, decode_content=False)
 
 
 class HubBody:
@@ -104,14 +104,20 @@ class HubBody:
 
     def __init__(self, response: urllib3.BaseHTTPResponse, file: ManifestFile, start: int) -> None:
         self.start, self._response, self._what = start, response, file.path
+        self._is_aborted = False
 
     def read(self, count: int) -> bytes:
-        """Up to `count` bytes. TransientError on a reset, an early end, or silence."""
+        """Up to `count` bytes. TransientError on a reset, an early end, silence, or after `abort`."""
         with passing_errors(self._what, "the way"):
-            return self._response.read1(count, decode_content=False) or b""
+            chunk = self._response.read1(count, decode_content=False) or b""
+        # A TLS socket that is shut down under its reader may hand out what is still encrypted: nothing read after that counts.
+        if self._is_aborted:
+            raise TransientError(f"{self._what}: connection cut", hint=REMEDIES["unreachable"])
+        return chunk
 
     def abort(self) -> None:
         """Shut the socket down under the reader."""
+        self._is_aborted = True
         try:
             self._response.shutdown()
         except (OSError, ValueError, RuntimeError):

@@ -1,0 +1,52 @@
+"""Connections to other hosts: kept and used again, straight or through the proxy that the environment names (HTTPS_PROXY, HTTP_PROXY, NO_PROXY)."""
+
+import threading
+import urllib.request
+from urllib.parse import unquote, urlsplit
+
+import urllib3
+
+
+class Pools:
+    """One pool for the straight way and one for each proxy. Certificates are checked; SSL_CERT_FILE is honoured."""
+
+    def __init__(self, connections: int, timeout: urllib3.Timeout) -> None:
+        self._connections, self._timeout = connections, timeout
+        self._by_proxy: dict[str, urllib3.PoolManager] = {}
+        self._lock = threading.Lock()
+
+    def of(self, url: str) -> urllib3.PoolManager:
+        """The pool that leads to an address."""
+        proxy = proxy_for(url)
+        with self._lock:
+            if proxy not in self._by_proxy:
+                self._by_proxy[proxy] = self._make(proxy)
+            return self._by_proxy[proxy]
+
+    def clear(self) -> None:
+        """Drop every connection."""
+        with self._lock:
+            pools = list(self._by_proxy.values())
+        for pool in pools:
+            pool.clear()
+
+    def _make(self, proxy: str) -> urllib3.PoolManager:
+        if not proxy:
+            return urllib3.PoolManager(num_pools=4, maxsize=self._connections, retries=False, timeout=self._timeout)
+        parts = urlsplit(proxy)
+        headers = None
+        if parts.username is not None:
+            headers = urllib3.make_headers(proxy_basic_auth=f"{unquote(parts.username)}:{unquote(parts.password or '')}")
+        return urllib3.ProxyManager(
+            proxy, num_pools=4, maxsize=self._connections, retries=False, timeout=self._timeout, proxy_headers=headers
+        )
+
+
+def proxy_for(url: str) -> str:
+    """The proxy's address for a URL; empty: the straight way."""
+    parts = urlsplit(url)
+    proxies = urllib.request.getproxies_environment()
+    proxy = proxies.get(parts.scheme) or proxies.get("all", "")
+    if not proxy or urllib.request.proxy_bypass(parts.hostname or "", proxies):
+        return ""
+    return proxy if "://" in proxy else f"http://{proxy}"
