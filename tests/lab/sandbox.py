@@ -5,6 +5,7 @@
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -92,7 +93,10 @@ class Sandbox:
     def __init__(self, state: Path, *, has_private_net: bool = True) -> None:
         self.state = state
         self._options = ["--keep-upper", "--parent-pid", str(os.getpid()), *(["--private-net"] if has_private_net else [])]
+        self._command = SCRIPT
         if any(ROOT.is_relative_to(private) for private in PRIVATE):
+            # what is shared can be changed from inside, so that the script itself must lie elsewhere
+            self._command = Path(shutil.copy2(SCRIPT, state.parent))
             self._options += ["--share", str(ROOT)]
         self._idle: list[Worker] = []
 
@@ -110,7 +114,7 @@ class Sandbox:
         self._end_workers()
         self.exec("systemctl", "poweroff", is_checked=False)
         wait_for(
-            lambda: run_command([SCRIPT, "status", self.state], timeout_s=10, is_checked=False).returncode,
+            lambda: run_command([self._command, "status", self.state], timeout_s=10, is_checked=False).returncode,
             lambda code, _: code == STOPPED or None,
             what="the machine to be off",
             deadline_s=60,
@@ -132,7 +136,7 @@ class Sandbox:
             self._idle.pop().end()
 
     def _script(self, command: str, *options: str) -> None:
-        run_command([SCRIPT, command, self.state, *options], timeout_s=150)
+        run_command([self._command, command, self.state, *options], timeout_s=150)
 
     def exec(self, *argv: str | Path, timeout_s: float = 60, stdin: str | None = None, is_checked: bool = True) -> CommandResult:
         """Run a command inside; CommandFailed as `run_command` says."""
@@ -175,7 +179,7 @@ class Sandbox:
         return self.exec("systemctl", "show", unit, "--property", name, "--value").stdout.strip()
 
     def _inside(self, *argv: str | Path) -> list[str]:
-        return [str(SCRIPT), "exec", str(self.state), "--", *map(str, argv)]
+        return [str(self._command), "exec", str(self.state), "--", *map(str, argv)]
 
 
 def _write(path: Path, text: str, mode: int) -> None:
