@@ -5,82 +5,40 @@ from pathlib import Path
 from pydantic import Field, JsonValue
 
 from modelpivot.models.cutover import Cutover
-from modelpivot.models.engine import Resolution
+from modelpivot.models.engine import EngineAnswers, Resolution
 from modelpivot.models.frozen import Frozen, Unread
+from modelpivot.models.gpu import Gpu, GpuLink, GpuProcess, Gpus, Xid
+from modelpivot.models.host import HostConfig
+from modelpivot.models.host_parts import Disk, HubCache, Listener, Packages, SeenRates, StoredWeights, Tool, Toolchain
 from modelpivot.models.manifest import Manifest
 from modelpivot.models.model_config import ModelConfig
+from modelpivot.models.model_parts import HubAccess, ModelCard, ModelWeights, TensorGroup, WeightsOnDisk
 from modelpivot.models.release import Release
 
-
-class GpuProcess(Frozen):
-    """A process that holds GPU memory."""
-
-    gpu_uuid: str
-    pid: int
-    name: str
-    used_bytes: int | Unread
-
-
-class Gpu(Frozen):
-    """One GPU as the driver tells it."""
-
-    index: int
-    uuid: str
-    name: str
-    total_bytes: int | Unread
-    used_bytes: int | Unread
-    compute_capability: str | Unread
-    driver: str | Unread
-    mig: str | Unread
-
-
-class Gpus(Frozen):
-    """All GPUs and who uses them. A host without any has empty lists."""
-
-    gpus: list[Gpu] = Field(default_factory=list)
-    processes: list[GpuProcess] = Field(default_factory=list)
-
-
-class Disk(Frozen):
-    """The file system that a path lies on, or will lie on."""
-
-    path: Path
-    mount: Path
-    kind: str
-    """File system type as /proc/mounts names it: ext4, nfs4, overlay."""
-    device: int
-    """st_dev: two paths with the same share their space."""
-    total_bytes: int
-    free_bytes: int
-    """For this user."""
-    is_writable: bool
-
-
-class Listener(Frozen):
-    """A TCP port that something on this host listens on."""
-
-    port: int
-    address: str
-    pid: int | None
-    command: str = ""
-
-
-class Tool(Frozen):
-    """A command that we need, found."""
-
-    path: Path
-    version: str
-
-
-class WeightsOnDisk(Frozen):
-    """What of a manifest already lies in its directory."""
-
-    directory: Path
-    present_files: int
-    """Whole by their receipts."""
-    missing_bytes: int
-    """Still to come, partial downloads counted as there."""
-    missing_files: int
+__all__ = [
+    "Disk",
+    "EngineFacts",
+    "Facts",
+    "Gpu",
+    "GpuLink",
+    "GpuProcess",
+    "Gpus",
+    "HostFacts",
+    "HubAccess",
+    "HubCache",
+    "Listener",
+    "ModelCard",
+    "ModelFacts",
+    "ModelWeights",
+    "Packages",
+    "SeenRates",
+    "StoredWeights",
+    "TensorGroup",
+    "Tool",
+    "Toolchain",
+    "WeightsOnDisk",
+    "Xid",
+]
 
 
 class HostFacts(Frozen):
@@ -110,6 +68,15 @@ class HostFacts(Frozen):
     """Releases of this recipe's name on this host whose view stands, file by file."""
     has_api_key: bool = False
     """Whether the host's key file is there (its content is no fact)."""
+    links: list[GpuLink] | Unread = Field(default_factory=list)
+    """Topology, one entry a pair; empty with fewer than two GPUs."""
+    xids: list[Xid] | Unread = Field(default_factory=list)
+    environments: list[Packages] | Unread = Field(default_factory=list)
+    toolchain: Toolchain | Unread = Unread(unread="not asked")
+    stored: list[StoredWeights] | Unread = Field(default_factory=list)
+    hub_cache: HubCache | Unread | None = None
+    """None: there is none."""
+    rates: SeenRates = SeenRates()
 
 
 class ModelFacts(Frozen):
@@ -123,6 +90,11 @@ class ModelFacts(Frozen):
     summary: ModelConfig | Unread = Unread(unread="not asked")
     """What config.json says of the model."""
     on_disk: WeightsOnDisk | Unread
+    quantization_file: dict[str, JsonValue] | Unread | None = None
+    """hf_quant_config.json; None: the repository has none."""
+    weights: ModelWeights | Unread = Unread(unread="not asked")
+    card: ModelCard | Unread = Unread(unread="not asked")
+    access: HubAccess = HubAccess()
 
 
 class EngineFacts(Frozen):
@@ -132,6 +104,8 @@ class EngineFacts(Frozen):
     environment_proved: bool
     """True: the environment of this resolution is on disk with its proof."""
     environment_dir: Path | Unread
+    answers: EngineAnswers | None = None
+    """What the installed engine said of itself; None: it is not installed yet, or was never asked."""
 
 
 class Facts(Frozen):
@@ -142,3 +116,5 @@ class Facts(Frozen):
     engine: EngineFacts
     read_s: float = 0.0
     """Seconds that reading took."""
+    configuration: HostConfig | None = None
+    """The host configuration that they were read with; a plan from recorded facts goes by it."""

@@ -27,4 +27,12 @@ class HostConfig(Frozen):
     """Port to serve on; None: the recipe's."""
     python: str | None = None
     """Interpreter for engine environments; None: the one that runs modelpivot."""
+    nightly_index: str | None = None
+    """Address of the index with development versions of the engine; None: this host knows none."""
+    cuda_home: Path | None = None
+    """CUDA toolkit that packages without a wheel are built with; None: what the build finds."""
+    engine_user: str | None = None
+    """User that engines run as, who must be able to read environments; None: the user of modelpivot."""
+    keep_environments: int = Field(default=3, ge=1)
+    """How many environments that no release names stay when space is reclaimed, newest first."""
     hooks: Hooks = Hooks()

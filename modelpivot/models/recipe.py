@@ -3,9 +3,11 @@
 import re
 from typing import Annotated, Literal
 
+from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from modelpivot.models.frozen import Frozen
+from modelpivot.models.workload import Floor, Regression, Workload
 
 Seconds = Annotated[float, Field(gt=0)]
 Scalar = str | int | float | bool | None
@@ -38,6 +40,17 @@ class Source(Frozen):
         return repo
 
 
+class BuildSettings(Frozen):
+    """How packages without a wheel are built. CUDA_HOME is the host's (MODELPIVOT_CUDA_HOME)."""
+
+    from_source: list[str] = Field(default_factory=list)
+    """Packages that may be built although they are the engine's own; any other package is built only where no wheel is there."""
+    no_isolation: list[str] = Field(default_factory=list)
+    """Packages built in the environment itself, after everything else (flash-attn needs its torch)."""
+    env: dict[str, str] = Field(default_factory=dict)
+    """Variables of the build, such as MAX_JOBS or TORCH_CUDA_ARCH_LIST."""
+
+
 class EngineChoice(Frozen):
     """Which engine, by its name in `deployments/engines.yaml`, and what differs from what stands there."""
 
@@ -48,6 +61,29 @@ class EngineChoice(Frozen):
     """Further requirements (PEP 508) for the same environment."""
     exclude_packages: list[str] = Field(default_factory=list)
     """Packages to leave out of the resolution, beside those that engines.yaml leaves out."""
+    channel: Literal["stable", "nightly"] = "stable"
+    """nightly: the newest development version that the host's nightly index (MODELPIVOT_NIGHTLY_INDEX) has, unless `version` names one."""
+    requirements: list[str] = Field(default_factory=list)
+    """Instead of those of engines.yaml: another fork, `vllm @ git+https://...@<40 hex>`, a wheel's address. Empty: engines.yaml's."""
+    overrides: list[str] = Field(default_factory=list)
+    """Requirements (PEP 508) that hold whatever other packages ask for."""
+    torch_backend: str | None = None
+    """uv's `--torch-backend`: cu128, cpu; `driver`: the newest CUDA that this host's driver offers. None: as engines.yaml says."""
+    build: BuildSettings = BuildSettings()
+    policy: PackagePolicy = PackagePolicy()
+    """What may change against the environment that serves now."""
+    resolution: str | None = None
+    """Digest of an environment begun on this host, to be used as it is: a run pins what its plan found. None: resolved anew, or the kept one."""
+
+    @field_validator("requirements", "extra_requirements", "overrides")
+    @classmethod
+    def _check_requirements(cls, lines: list[str]) -> list[str]:
+        for line in lines:
+            try:
+                Requirement(line.format(version="0"))
+            except (InvalidRequirement, KeyError, IndexError, ValueError) as error:
+                raise ValueError(f"requirement {line!r}: expected PEP 508, such as name==1.2: {error}") from None
+        return lines
 
 
 class Serve(Frozen):
@@ -126,27 +162,6 @@ class Probe(Frozen):
     """Largest difference of a log-probability (nats) to the record."""
 
 
-class Workload(Frozen):
-    """One measurement with the engine's own benchmark client."""
-
-    name: str
-    prompts: int = Field(default=20, ge=1)
-    concurrency: int = Field(default=1, ge=1)
-    input_tokens: int = Field(default=64, ge=1)
-    output_tokens: int = Field(default=32, ge=1)
-    seed: int = 0
-
-
-class Floor(Frozen):
-    """What a workload must reach at least: the first pivot to a model has no baseline."""
-
-    workload: str
-    success_rate: float = Field(default=1.0, ge=0, le=1)
-    output_tokens_per_s: float = Field(default=0.0, ge=0)
-    median_ttft_ms: float | None = None
-    """Largest median time to first token, milliseconds; None: not judged."""
-
-
 class Deadlines(Frozen):
     """Seconds that each step of the switch may take; every wait of the switch is one of these."""
 
@@ -185,6 +200,7 @@ class Recipe(Frozen):
     probes: list[Probe] = Field(default_factory=lambda: [Probe(kind="answer"), Probe(kind="repeat"), Probe(kind="logprobs")])
     workloads: list[Workload] = Field(default_factory=lambda: [Workload(name="single")])
     floors: list[Floor] = Field(default_factory=list)
+    regression: Regression = Regression()
     deadlines: Deadlines = Deadlines()
     unconfirmed: Literal["return", "keep"] = "return"
     """What the switch does by itself when nobody confirms."""
@@ -199,9 +215,15 @@ class Recipe(Frozen):
             raise ValueError(f"expected lower-case letters, digits, dots and dashes, found {name!r}")
         return name
 
+    def points(self) -> list[Workload]:
+        """Every workload as it is measured, sweeps taken apart."""
+        return [point for workload in self.workloads for point in workload.points()]
+
     @model_validator(mode="after")
-    def _check_floors(self) -> "Recipe":
-        known = {workload.name for workload in self.workloads}
-        if missing := [floor.workload for floor in self.floors if floor.workload not in known]:
-            raise ValueError(f"floors name workloads that are not there: {', '.join(missing)}; there are: {', '.join(sorted(known))}")
+    def _check_workloads(self) -> "Recipe":
+        names = [point.name for point in self.points()]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"workloads of the same name: {', '.join(twice)}")
+        if missing := [floor.workload for floor in self.floors if floor.workload not in names]:
+            raise ValueError(f"floors name workloads that are not there: {', '.join(missing)}; there are: {', '.join(sorted(names))}")
         return self
