@@ -1,10 +1,12 @@
 """Engines as `deployments/engines.yaml` names them, their environments, and what is proved of one."""
 
+import hashlib
 from pathlib import Path
 
 from pydantic import Field
 
 from modelpivot.models.frozen import Frozen
+from modelpivot.models.recipe import BuildSettings
 
 
 class Engine(Frozen):
@@ -20,7 +22,7 @@ class Engine(Frozen):
     """PEP 508, with `{version}`."""
     exclude_packages: list[str] = Field(default_factory=list)
     torch_backend: str | None = None
-    """uv's `--torch-backend`, used where the plain index has no such torch; None: not given."""
+    """uv's `--torch-backend`, used where the plain index has no such torch; `driver`: the newest CUDA that the driver offers, always; None: not given."""
     device: str = "cuda"
     serve: list[str]
     """Start of the command line behind the environment's python, such as [-m, vllm.entrypoints.openai.api_server]."""
@@ -32,6 +34,32 @@ class Pin(Frozen):
 
     name: str
     version: str
+    """Exact; the address where it comes from one."""
+    is_hashed: bool = True
+    """Whether the lock holds a digest of its bytes; a git checkout has none."""
+
+
+class Request(Frozen):
+    """What is asked of the resolver; the same request on a host gives the same environment. Fields without a default have been here from the
+    start: `digest` names requests that others have made, so a new field comes with a default."""
+
+    engine: str
+    version: str
+    """Exact; `nightly` for the newest development version."""
+    requirements: list[str]
+    excluded: list[str]
+    python: str
+    overrides: list[str] = Field(default_factory=list)
+    index: str | None = None
+    """Address of an index that goes before all others."""
+    torch_backend: str | None = None
+    """Stated, or read from the driver: always given to uv."""
+    build: BuildSettings = BuildSettings()
+
+    @property
+    def digest(self) -> str:
+        """sha256 over the whole request."""
+        return hashlib.sha256(self.model_dump_json(exclude_defaults=True).encode() + b"\0").hexdigest()
 
 
 class Resolution(Frozen):
@@ -51,7 +79,11 @@ class Resolution(Frozen):
     excluded: list[str] = Field(default_factory=list)
     """Packages left out: their absence is no fault of the environment."""
     torch_backend: str | None = None
-    """uv's `--torch-backend`, where torch was found only with it."""
+    """uv's `--torch-backend`, where it was stated or torch was found only with it."""
+    yanked: list[str] = Field(default_factory=list)
+    """Packages whose maker took this version back, by name."""
+    asked: Request | None = None
+    """What was asked for; None: kept by an earlier version of modelpivot."""
 
     @property
     def environment_name(self) -> str:
@@ -85,3 +117,7 @@ class EngineAnswers(Frozen):
     """Methods as `quantization_config.quant_method` names them."""
     compiled: list[str] = Field(default_factory=list)
     """Compiled parts that were imported."""
+    gpus: int | None = None
+    """GPUs that NVML shows to this environment; None: it has no NVML."""
+    cuda_context: bool | None = None
+    """Whether asking made a CUDA context beside the engine that serves; None: it has no torch to tell."""

@@ -7,6 +7,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from modelpivot.models.frozen import Frozen
+from modelpivot.models.packages import PackagePolicy
 from modelpivot.models.workload import Floor, Regression, Workload
 
 Seconds = Annotated[float, Field(gt=0)]
