@@ -2,11 +2,15 @@
 
 import hashlib
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.recipe import BuildSettings
+
+Unresolved = Literal["no_wheel", "unreachable", "conflict", "no_tool"]
+"""no_wheel: nothing that fits this machine, or no such version; conflict: requirements that exclude each other; no_tool: uv or Python missing."""
 
 
 class Engine(Frozen):

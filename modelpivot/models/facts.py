@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import Field, JsonValue
 
 from modelpivot.models.cutover import Cutover
-from modelpivot.models.engine import EngineAnswers, Resolution
+from modelpivot.models.engine import EngineAnswers, Resolution, Unresolved
 from modelpivot.models.frozen import Frozen, Unread
 from modelpivot.models.gpu import Gpu, GpuLink, GpuProcess, Gpus, Xid
 from modelpivot.models.host import HostConfig
@@ -13,6 +13,7 @@ from modelpivot.models.host_parts import Disk, HubCache, Listener, Packages, See
 from modelpivot.models.manifest import Manifest
 from modelpivot.models.model_config import ModelConfig
 from modelpivot.models.model_parts import HubAccess, ModelCard, ModelWeights, TensorGroup, WeightsOnDisk
+from modelpivot.models.packages import LiveEnvironment
 from modelpivot.models.release import Release
 
 __all__ = [
@@ -106,6 +107,10 @@ class EngineFacts(Frozen):
     environment_dir: Path | Unread
     answers: EngineAnswers | None = None
     """What the installed engine said of itself; None: it is not installed yet, or was never asked."""
+    problem: Unresolved | None = None
+    """Why there is no resolution, in one word; None: there is one."""
+    live: LiveEnvironment | Unread | None = None
+    """The environment that the current release runs from; None: there is no current release."""
 
 
 class Facts(Frozen):
