@@ -84,13 +84,16 @@ def check_linked(headers: Mapping[str, str], file: ManifestFile, commit: str) ->
         raise WrongAnswer(f"{file.path}: expected {file.size} bytes, the Hub names {size}")
 
 
-def body_start(status: int, headers: Mapping[str, str], file: ManifestFile, asked_start: int) -> int:
-    """Offset of the first byte of a body, which is `asked_start`, or 0 where the range was passed over. WrongAnswer when bytes cannot be right."""
+def body_start(status: int, headers: Mapping[str, str], file: ManifestFile, asked_start: int, asked_stop: int | None = None) -> int:
+    """Offset of the first byte of a body, which is `asked_start`, or 0 where the range was passed over. WrongAnswer when bytes cannot be right.
+
+    `asked_stop`: the byte behind the last one asked for; None: to the file's end.
+    """
     encoding = headers.get("Content-Encoding", "identity").lower()
     if encoding not in ("", "identity"):
         raise WrongAnswer(f"{file.path}: asked for plain bytes, the answer is encoded ({encoding})")
     if status == 206:
-        return _start_of_range(headers.get("Content-Range", ""), file, asked_start)
+        return _start_of_range(headers.get("Content-Range", ""), file, asked_start, file.size if asked_stop is None else asked_stop)
     length = headers.get("Content-Length")
     if length is not None and length.isdigit() and int(length) != file.size:
         raise WrongAnswer(
@@ -99,9 +102,9 @@ def body_start(status: int, headers: Mapping[str, str], file: ManifestFile, aske
     return 0
 
 
-def _start_of_range(value: str, file: ManifestFile, asked_start: int) -> int:
+def _start_of_range(value: str, file: ManifestFile, asked_start: int, asked_stop: int) -> int:
     match = CONTENT_RANGE.fullmatch(value.strip())
-    expected = f"bytes {asked_start}-{file.size - 1}/{file.size}"
-    if not match or int(match[1]) != asked_start or int(match[2]) != file.size - 1 or match[3] not in ("*", str(file.size)):
+    expected = f"bytes {asked_start}-{asked_stop - 1}/{file.size}"
+    if not match or int(match[1]) != asked_start or int(match[2]) != asked_stop - 1 or match[3] not in ("*", str(file.size)):
         raise WrongAnswer(f"{file.path}: expected Content-Range {expected!r}, found {value!r}")
     return asked_start

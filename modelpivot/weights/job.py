@@ -1,7 +1,6 @@
 """One file brought in: opened at the right offset, streamed to disk and hashed, tried again by kind of failure, proved, named."""
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -74,13 +73,13 @@ class Job:
         self._tries = Tries(work.patience, work.ends_at, work.stop)
         self._origin = next((n for n, each in enumerate(work.origins) if each.name not in work.given_up), len(work.origins) - 1)
         self._wrong, self._digests_seen = 0, []  # type: tuple[int, list[str]]
-        self._is_fallback = False
+        self._is_fallback, self._resumed = False, 0
 
     def run(self) -> Receipt:
         """The file under its name, with its receipt. UpstreamBad, Refused, TransientError (given up) or PreconditionError (disk)."""
         try:
             self._progress.state = "reading again"
-            self._progress.done = self._partial.open(self._work.stop)
+            self._progress.done = self._resumed = self._partial.open(self._work.stop)
             while not self._partial.is_proved:
                 self._tries.run(self._receive, on_failure=self._failed)
                 self._judge_digest()
@@ -178,7 +177,10 @@ class Job:
             )
 
     def _judge_digest(self) -> None:
-        """Wrong bytes are set aside; the same wrong bytes twice, or wrong ones too often, are upstream's."""
+        """Wrong bytes are set aside; the same wrong bytes twice, or wrong ones too often, are upstream's.
+
+        The other transport is taken when all bytes came over the wire: after a resume the disk may have spoilt them.
+        """
         if self._partial.is_proved:
             return
         found, expected = self._partial.found_digest, expected_digest(self._file)
@@ -192,14 +194,11 @@ class Job:
         if is_same_again or len(self._digests_seen) > self._work.patience.wrong_answers:
             raise self._bad("HASH_MISMATCH", expected, found)
         self._work.origins[self._origin].renew()
-        self._is_fallback = self._work.fallback is not None and self._work.fallback.can_hold(self._file)
+        is_wires_fault = self._resumed == 0
+        self._resumed = 0
+        self._is_fallback = is_wires_fault and self._work.fallback is not None and self._work.fallback.can_hold(self._file)
 
     def _bad(self, code: str, expected: str, found: str) -> UpstreamBad:
         remedy = f"upstream is bad ({self._work.origins[self._origin].name}): take another revision or origin"
         problem = Problem.model_validate({"file": self._file.path, "code": code, "expected": expected, "found": found, "remedy": remedy})
         return UpstreamBad(str(problem), problem=problem)
-
-
-def rate_of(done: int, started: float) -> float:
-    """Bytes a second since `started` on the monotonic clock."""
-    return done / max(1e-6, time.monotonic() - started)

@@ -73,6 +73,21 @@ class HubOrigin:
             response.close()
             raise
 
+    def read_part(self, file: ManifestFile, start: int, stop: int) -> bytes:
+        """Bytes `start` to `stop` (not included, at most the file's size) of one file, and no more. Errors as `open`, and when fewer come."""
+        stop = min(stop, file.size)
+        url = f"{self.name}/{self._manifest.repo}/resolve/{self._manifest.commit}/{quote(file.path)}"
+        response = self._follow(url, {"Range": f"bytes={start}-{stop - 1}"}, file)
+        try:
+            begin = body_start(response.status, response.headers, file, start, stop)
+            with passing_errors(file.path, "the way"):
+                content = response.read(stop - begin, decode_content=False)
+        finally:
+            _discard(response)
+        if len(content) < stop - begin:
+            raise TransientError(f"{file.path}: ended at byte {begin + len(content)} of {stop}", hint=REMEDIES["unreachable"])
+        return content[start - begin :]
+
     def renew(self) -> None:
         """Drop every connection."""
         self._pools.clear()

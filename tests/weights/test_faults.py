@@ -253,7 +253,8 @@ def test_wrong_bytes_on_disk_before_a_resume_cost_one_download(lab: Lab) -> None
     lab.partial().write_bytes(bytes(150_000))
     lab.fetch()
     lab.assert_complete()
-    assert [each.start for each in lab.mirror.served.of(f"acme/tiny/{SHARD}")] == [150_000, 0]
+    requests = lab.mirror.served.of(f"acme/tiny/{SHARD}")
+    assert [(each.start, each.agent) for each in requests] == [(150_000, "modelpivot"), (0, "modelpivot")]
 
 
 def test_partial_longer_than_the_file_starts_anew(lab: Lab) -> None:
