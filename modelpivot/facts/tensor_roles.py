@@ -5,12 +5,11 @@ model.layers.3.self_attn.k_proj.weight -> keys                               mod
 """
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 
 WHOLE_ROLES = ("experts", "shared_experts", "vision", "next_token")
 """Roles that keep their vectors."""
-NUMBER = re.compile(r"\d+")
+WITHOUT_DIGITS = str.maketrans("", "", "0123456789")
 LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks|block|layer)\.(\d+)\.")
 NAMES = tuple(
     (role, re.compile(pattern))
@@ -18,7 +17,7 @@ NAMES = tuple(
         ("next_token", r"(?:^|\.)(?:mtp|mtp_layers|mtp_block|nextn|eagle)\b|\.eh_proj\.|\.enorm\.|\.hnorm\."),
         (
             "vision",
-            r"^(?:model\.)?(?:vision|visual|vit|image|audio|mm_|multi_modal|multimodal|video|sound|speech|aligner|mlp\d\.|embed_vision)",
+            r"^(?:model\.)?(?:vision|visual|vit|image|audio|mm_|multi_modal|multimodal|video|sound|speech|aligner|mlp\.|embed_vision)",
         ),
         ("router", r"\.(?:gate|router|gate_proj_router)\.(?:weight|bias|e_score_correction_bias)$|\.router\.|e_score_correction_bias"),
         ("shared_experts", r"\.shared_expert"),
@@ -30,20 +29,20 @@ NAMES = tuple(
         ("attention", r"attn|attention|\.(?:q_proj|o_proj|qkv_proj|q_b_proj|kv_b_proj)\b"),
         ("head", r"(?:^|\.)(?:lm_head|embed_out|output)\.(?:weight|bias|qweight|weight_scale)"),
         ("embedding", r"embed_tokens|tok_embeddings|word_embeddings|\bwte\b|embed_in|embeddings?\.weight"),
-        ("mlp", r"\.(?:mlp|feed_forward|ffn|gate_proj|up_proj|down_proj|gate_up_proj|fc\d|w\d|c_fc)\b"),
+        ("mlp", r"\.(?:mlp|feed_forward|ffn|gate_proj|up_proj|down_proj|gate_up_proj|fc|w|c_fc)\b"),
     )
 )
 
 
-def role_of(name: str, shape: Sequence[int], layers: int | None) -> str:
+def role_of(name: str, dimensions: int, layers: int | None) -> str:
     """The role; `small` for a scalar or vector outside the experts (norms, scales, biases), `other` where no pattern fits.
 
-    `layers`: of the model; what lies behind them is for multi-token prediction.
+    `layers`: those of the model where layers for multi-token prediction lie behind them; None: there are none.
     """
-    role = _role_by_name(NUMBER.sub("0", name))
+    role = _role_by_name(name.translate(WITHOUT_DIGITS))
     if layers is not None and role not in ("vision", "next_token") and (match := LAYER.search(name)) and int(match[1]) >= layers:
         return "next_token"
-    return "small" if len(shape) < 2 and role not in WHOLE_ROLES else role
+    return "small" if dimensions < 2 and role not in WHOLE_ROLES else role
 
 
 @lru_cache(maxsize=4096)
