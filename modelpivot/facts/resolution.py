@@ -1,9 +1,5 @@
 """What uv would install for an engine: exact versions with hashes. Changes nothing but uv's cache; needs the package index unless the host
 already has an environment for the same request, whose lock then answers (a release must not move because a package appeared meanwhile).
-
-    aiohttp==3.14.5 \\
-        --hash=sha256:0133c3c3... \\
-        --hash=sha256:01d2bf1a...
 """
 
 import platform
@@ -11,59 +7,108 @@ import re
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from modelpivot.errors import CommandFailed, PreconditionError
-from modelpivot.facts.uv import Uv, read_uv
+from modelpivot.facts.gpus import read_gpus
+from modelpivot.facts.lock import parse_pins, parse_yanked, resolved_packages
+from modelpivot.facts.uv import Uv, build_environment, read_uv
 from modelpivot.files import digest_text, read_model
 from modelpivot.host import run_command
-from modelpivot.models.engine import Engine, Pin, Resolution
-from modelpivot.models.frozen import Frozen, Unread
+from modelpivot.models.cuda import backend_for, driver_cuda, parse_cuda
+from modelpivot.models.engine import Engine, Pin, Request, Resolution, Unresolved
+from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
+from modelpivot.models.names import canonical
 from modelpivot.models.recipe import EngineChoice
 
 DEADLINE_S = 300.0
 KEPT = ".modelpivot/resolution.json"
 """Below an environment: the resolution it was made of."""
-PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?:==(?P<version>[^\s;\\]+)| @ (?P<url>\S+))", re.MULTILINE)
+NIGHTLY = "nightly"
 NO_LOCAL_TORCH = re.compile(r"no version of torch(\{[^}]*\})?==\S*\+")
+NO_WHEEL = re.compile(
+    r"has no (usable )?wheels|no wheels with a matching|there (is|are) no versions? of|was not found in the (package registry|provided package locations)"
+    r"|only the following versions? of .* (is|are) available"
+)
+AWAY = re.compile(r"failed to fetch|error sending request|dns error|timed out|connection (refused|reset)", re.IGNORECASE)
 
 
-class Request(Frozen):
-    """What is asked of the resolver; the same request on a host gives the same environment."""
+class Answer(NamedTuple):
+    """What is known: the resolution, or why there is none."""
 
-    engine: str
-    version: str
-    requirements: list[str]
-    excluded: list[str]
-    python: str
-
-    @property
-    def digest(self) -> str:
-        """sha256 over the whole request."""
-        return digest_text(self.model_dump_json())
+    resolution: Resolution | Unread
+    problem: Unresolved | None = None
 
 
 def read_resolution(host: HostConfig, engine: Engine, choice: EngineChoice) -> Resolution | Unread:
     """The resolution; Unread with uv's last lines when there is none (no network, nothing that fits, no uv)."""
+    return resolve_choice(host, engine, choice).resolution
+
+
+def resolve_choice(host: HostConfig, engine: Engine, choice: EngineChoice) -> Answer:
+    """The resolution of a recipe's engine on this host, or why there is none."""
     try:
+        if choice.resolution and (pinned := find_pinned(host, engine.name, choice.resolution)):
+            return Answer(pinned)
         request = read_request(host, engine, choice)
-        return find_kept(host, request) or _resolve(read_uv(host), interpreter(host), request, engine.torch_backend)
+        if request.version != NIGHTLY and (kept := find_kept(host, request)):
+            return Answer(kept)
+        return Answer(_resolve(read_uv(host), host, request, engine))
     except CommandFailed as error:
-        return Unread(unread="; ".join(error.last_lines) or error.message)
+        said = "\n".join(error.last_lines) or error.message
+        return Answer(Unread(unread="; ".join(error.last_lines) or error.message), judge_words(said))
     except PreconditionError as error:
-        return Unread(unread=str(error))
+        return Answer(Unread(unread=str(error)), "no_tool")
+
+
+def judge_words(said: str) -> Unresolved:
+    """Pure: uv's words for why it found nothing, in one."""
+    if AWAY.search(said):
+        return "unreachable"
+    if NO_WHEEL.search(said):
+        return "no_wheel"
+    return "no_tool" if "does not start" in said else "conflict"
 
 
 def read_request(host: HostConfig, engine: Engine, choice: EngineChoice) -> Request:
-    """The request of a recipe on this host. CommandFailed when the interpreter does not run."""
-    version = choice.version or engine.tested[0]
+    """The request of a recipe on this host. CommandFailed when the interpreter does not run; PreconditionError for a nightly without an index."""
+    is_nightly = choice.channel == NIGHTLY
+    if is_nightly and not host.nightly_index:
+        raise PreconditionError(
+            "the recipe wants a nightly engine and this host knows no index of nightlies", hint="set MODELPIVOT_NIGHTLY_INDEX"
+        )
+    version = choice.version or (NIGHTLY if is_nightly else engine.tested[0])
     return Request(
         engine=engine.name,
         version=version,
-        requirements=[line.format(version=version) for line in engine.requirements] + choice.extra_requirements,
+        requirements=[_with_version(line, version) for line in choice.requirements or engine.requirements] + choice.extra_requirements,
         excluded=sorted({*engine.exclude_packages, *choice.exclude_packages}),
         python=read_python_version(host),
+        overrides=choice.overrides,
+        index=host.nightly_index if is_nightly else None,
+        torch_backend=read_backend(choice.torch_backend or ("driver" if engine.torch_backend == "driver" else None)),
+        build=choice.build,
     )
+
+
+def _with_version(line: str, version: str) -> str:
+    """A requirement for a version; a nightly is any version, development ones too."""
+    return line.replace("=={version}", ">=0.dev0") if version == NIGHTLY else line.format(version=version)
+
+
+def read_backend(stated: str | None) -> str | None:
+    """uv's `--torch-backend` as it is stated, or as the driver wants it. PreconditionError when there is no driver to ask."""
+    if stated != "driver":
+        return stated
+    gpus = read_gpus()
+    reason = str(gpus) if isinstance(gpus, Unread) else "this host has no GPU"
+    for gpu in [] if isinstance(gpus, Unread) else gpus.gpus:
+        offered = parse_cuda(str(gpu.cuda)) or driver_cuda(str(gpu.driver))
+        if offered and (backend := backend_for(offered)):
+            return backend
+        reason = f"driver {gpu.driver} offers no CUDA that PyTorch is published for"
+    raise PreconditionError(f"torch_backend: driver: {reason}", hint="state the CUDA in the recipe, such as torch_backend: cu128")
 
 
 def interpreter(host: HostConfig) -> str:
@@ -80,36 +125,54 @@ def read_python_version(host: HostConfig) -> str:
 
 def find_kept(host: HostConfig, request: Request) -> Resolution | None:
     """The resolution of an environment on this host that was made for this very request, proved or only begun."""
-    for path in sorted(host.environments_root.glob(f"{request.engine}-{request.version}-*/{KEPT}")):
+    for path in sorted(host.environments_root.glob(f"{request.engine}-*-*/{KEPT}")):
         kept = read_model(path, Resolution)
         if kept and kept.request == request.digest:
             return kept
     return None
 
 
-def _resolve(uv: Uv, python: str, request: Request, torch_backend: str | None) -> Resolution:
+def find_pinned(host: HostConfig, engine: str, digest: str) -> Resolution | None:
+    """The resolution with this digest, where its environment was begun on this host."""
+    kept = [read_model(path, Resolution) for path in host.environments_root.glob(f"{engine}-*-{digest}/{KEPT}")]
+    return next((resolution for resolution in kept if resolution and resolution.engine == engine), None)
+
+
+def _resolve(uv: Uv, host: HostConfig, request: Request, engine: Engine) -> Resolution:
+    fallback = None if request.torch_backend else engine.torch_backend
     try:
-        return make_resolution(request, _compile(uv, python, request, None))
+        return _compile(uv, host, request, engine, request.torch_backend)
     except CommandFailed as error:
-        if torch_backend is None or not NO_LOCAL_TORCH.search("\n".join(error.last_lines)):
+        if fallback is None or not NO_LOCAL_TORCH.search("\n".join(error.last_lines)):
             raise
         plain = error
     try:
-        return make_resolution(request, _compile(uv, python, request, torch_backend), torch_backend)
+        return _compile(uv, host, request, engine, fallback)
     except CommandFailed as error:
-        error.last_lines = (*plain.last_lines[-6:], f"and with --torch-backend {torch_backend}:", *error.last_lines[-6:])
+        error.last_lines = (*plain.last_lines[-6:], f"and with --torch-backend {fallback}:", *error.last_lines[-6:])
         raise
 
 
-def _compile(uv: Uv, python: str, request: Request, torch_backend: str | None) -> str:
+def _compile(uv: Uv, host: HostConfig, request: Request, engine: Engine, torch_backend: str | None) -> Resolution:
     with tempfile.TemporaryDirectory(prefix="modelpivot-resolve-") as folder:
         requirements, overrides = Path(folder, "requirements.in"), Path(folder, "overrides.txt")
         requirements.write_text("\n".join(request.requirements) + "\n")
-        overrides.write_text(leave_out(request.excluded))
-        argv: list[str | Path] = [uv.path, "pip", "compile", requirements, "--overrides", overrides, "--python", python, "--quiet"]
-        argv += ["--generate-hashes", "--no-header", "--no-annotate"]
-        argv += ["--torch-backend", torch_backend] if torch_backend else []
-        return run_command(argv, timeout_s=DEADLINE_S, env=uv.environment, cwd=Path(folder)).stdout
+        overrides.write_text(leave_out(request.excluded) + "".join(f"{line}\n" for line in request.overrides))
+        argv: list[str | Path] = [uv.path, "pip", "compile", requirements, "--overrides", overrides, "--python", interpreter(host)]
+        argv += ["--generate-hashes", "--no-header", "--no-annotate", *compile_flags(request, engine, torch_backend)]
+        said = run_command(argv, timeout_s=DEADLINE_S, env=build_environment(uv, host, request.build), cwd=Path(folder))
+    return make_resolution(request, said.stdout, torch_backend, parse_yanked(said.stderr), distribution=engine.distribution)
+
+
+def compile_flags(request: Request, engine: Engine, torch_backend: str | None) -> list[str]:
+    """Pure: uv's flags for a request. The engine itself is never built by chance where its wheel does not fit this machine."""
+    is_built = engine.distribution in request.build.from_source or any("git+" in line for line in request.requirements)
+    flags = [] if is_built else ["--only-binary", engine.distribution]
+    flags += ["--torch-backend", torch_backend] if torch_backend else []
+    flags += (
+        ["--index", request.index, "--index-strategy", "first-index", "--prerelease", "if-necessary-or-explicit"] if request.index else []
+    )
+    return flags
 
 
 def leave_out(names: list[str]) -> str:
@@ -117,21 +180,31 @@ def leave_out(names: list[str]) -> str:
     return "".join(f'{name} ; python_version < "3"\n' for name in names)
 
 
-def make_resolution(request: Request, lock_text: str, torch_backend: str | None = None) -> Resolution:
+def make_resolution(
+    request: Request, lock_text: str, torch_backend: str | None = None, yanked: list[str] | None = None, *, distribution: str | None = None
+) -> Resolution:
     """Pure: the resolution that a lock text is. The digest names the environment and holds the lock, the exclusions and Python."""
+    pins = parse_pins(lock_text)
     return Resolution(
         engine=request.engine,
-        engine_version=request.version,
-        pins=parse_pins(lock_text),
+        engine_version=_engine_version(request, pins, distribution) if distribution else request.version,
+        pins=pins,
         lock_text=lock_text,
         digest=digest_text(lock_text, *request.excluded, request.python)[:10],
         python=request.python,
         request=request.digest,
         excluded=request.excluded,
         torch_backend=torch_backend,
+        yanked=yanked or [],
+        asked=request,
     )
 
 
-def parse_pins(lock_text: str) -> list[Pin]:
-    """Name and exact version (or direct address) of every package of a lock."""
-    return [Pin(name=found["name"], version=found["version"] or found["url"]) for found in PIN.finditer(lock_text)]
+def _engine_version(request: Request, pins: list[Pin], distribution: str) -> str:
+    """The engine's own version among the pins; the start of the commit where git gives none."""
+    package = next((one for one in resolved_packages(pins, []) if one.name == canonical(distribution)), None)
+    if package is None:
+        return request.version
+    if package.commit:
+        return f"git{package.commit[:10]}"
+    return package.version if "/" not in package.version else request.version

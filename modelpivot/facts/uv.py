@@ -7,6 +7,7 @@ from pathlib import Path
 from modelpivot.facts.pip import uv_environment
 from modelpivot.facts.tools import find_uv
 from modelpivot.models.host import HostConfig
+from modelpivot.models.recipe import BuildSettings
 
 OWN_ENVIRONMENT = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME")
 """Variables that speak of our own environment; the engine's must not hear of it."""
@@ -30,6 +31,14 @@ def read_uv(host: HostConfig) -> Uv:
     cache = own if is_shared else host.environments_root.parent / "cache"
     variables = uv_environment({name: value for name, value in os.environ.items() if name not in OWN_ENVIRONMENT})
     return Uv(find_uv(), {**variables, "UV_CACHE_DIR": str(cache), "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}, cache, is_shared)
+
+
+def build_environment(uv: Uv, host: HostConfig, build: BuildSettings) -> dict[str, str]:
+    """uv's variables with those that a build from source wants: CUDA_HOME of the host and its compiler on the PATH, then the recipe's."""
+    variables = dict(uv.environment)
+    if host.cuda_home:
+        variables |= {"CUDA_HOME": str(host.cuda_home), "PATH": f"{host.cuda_home / 'bin'}:{variables.get('PATH', os.defpath)}"}
+    return variables | build.env
 
 
 def user_cache() -> Path:

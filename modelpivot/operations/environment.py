@@ -25,8 +25,9 @@ from modelpivot.facts.environments import (
     read_environment,
     read_stamp,
 )
+from modelpivot.facts.lock import parse_pins
 from modelpivot.facts.records import find_altered
-from modelpivot.facts.resolution import KEPT, interpreter, parse_pins
+from modelpivot.facts.resolution import KEPT, interpreter
 from modelpivot.facts.uv import Uv, read_uv
 from modelpivot.files import digest_text, write_model
 from modelpivot.host import CommandResult, run_attached, run_command

@@ -4,15 +4,11 @@ import re
 from collections.abc import Sequence
 
 from modelpivot.models.engine import Engine, EngineAnswers, Pin, Resolution
+from modelpivot.models.names import canonical
 
 MISSING = re.compile(r"The package `(?P<package>[^`]+)` requires `(?P<name>[A-Za-z0-9._-]+)[^`]*`, but it's not installed")
 WRONG_TAG = re.compile(r"The package `(?P<package>[^`]+)` was built for a different platform")
 FINDING = re.compile(r"The package `.*", re.MULTILINE)
-
-
-def canonical(name: str) -> str:
-    """A distribution's name as indexes compare it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def judge_freeze(pins: Sequence[Pin], installed: Sequence[Pin]) -> list[str]:

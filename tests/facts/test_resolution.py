@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from modelpivot.facts.resolution import KEPT, find_kept, parse_pins, read_request, read_resolution
+from modelpivot.facts.lock import parse_pins
+from modelpivot.facts.resolution import KEPT, find_kept, read_request, read_resolution
 from modelpivot.files import write_model
 from modelpivot.models.engine import Pin
 from modelpivot.models.frozen import Unread
@@ -127,6 +128,6 @@ def test_pins_are_read_from_every_form_of_a_lock() -> None:
     text = "torch==2.13.0+cpu \\\n    --hash=sha256:aa\nnumpy==2.3.5 ; python_version >= '3'\nodd @ https://a/odd.whl\n# six==1.0\n"
     assert parse_pins(text) == [
         Pin(name="torch", version="2.13.0+cpu"),
-        Pin(name="numpy", version="2.3.5"),
-        Pin(name="odd", version="https://a/odd.whl"),
+        Pin(name="numpy", version="2.3.5", is_hashed=False),
+        Pin(name="odd", version="https://a/odd.whl", is_hashed=False),
     ]
