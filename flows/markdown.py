@@ -69,13 +69,14 @@ def report_markdown(result: RunResult) -> str:
         (
             one.workload,
             f"{one.successes} of {one.requests}",
-            f"{one.output_tokens_per_s:.1f}",
-            f"{one.median_ttft_ms:.0f}",
-            f"{one.median_tpot_ms:.1f}",
+            _figure(one.output_tokens_per_s, 1),
+            _figure(one.median_ttft_ms, 0),
+            _figure(one.median_tpot_ms, 1),
+            "; ".join([*one.invalid, *one.warnings]),
         )
         for one in result.benchmark
     ]
-    columns = ("workload", "requests answered", "output tokens/s", "median time to first token, ms", "median time per token, ms")
+    columns = ("workload", "requests answered", "output tokens/s", "median time to first token, ms", "median time per token, ms", "remarks")
     return "\n".join([*lines, *_table("Benchmark", columns, measured)])
 
 
@@ -83,6 +84,10 @@ def checks_table(checks: Sequence[Check]) -> list[str]:
     """Every check with its answer."""
     rows = [(check.name, "yes" if check.passed else "**no**", check.expected, check.found) for check in checks]
     return _table("Checks", ("check", "passed", "expected", "found"), rows)
+
+
+def _figure(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
 
 
 def _size(size: int | None) -> str:

@@ -7,7 +7,8 @@ import yaml
 
 from modelpivot.errors import UsageError
 from modelpivot.models.frozen import Frozen
-from modelpivot.models.recipe import Deadlines, EngineChoice, Floor, Hooks, Patch, Probe, Recipe, Serve, Source, Workload
+from modelpivot.models.recipe import Deadlines, EngineChoice, Hooks, Patch, Probe, Recipe, Serve, Source
+from modelpivot.models.workload import Floor, Regression, Workload
 from modelpivot.recipes import read_engine, read_recipe, recipe_digest, recipe_names
 
 VALID: dict[str, object] = {
@@ -105,7 +106,7 @@ def test_the_digest_follows_content_and_not_layout(tmp_path: Path) -> None:
     assert recipe_digest(one) != recipe_digest(Recipe.model_validate(VALID | {"description": "else"}))
 
 
-MODELS = (Recipe, Source, EngineChoice, Serve, Patch, Probe, Workload, Floor, Deadlines, Hooks)
+MODELS = (Recipe, Source, EngineChoice, Serve, Patch, Probe, Workload, Floor, Regression, Deadlines, Hooks)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)

@@ -8,6 +8,8 @@ from pathlib import Path
 from modelpivot.facts.endpoint import read_generates
 from modelpivot.models.cutover import Lost
 from modelpivot.models.release import Endpoint
+from modelpivot.state.asked import ask_counted
+from modelpivot.state.paths import StatePaths
 
 EVERY_S = 0.25
 TIMEOUT_S = 10.0
@@ -21,10 +23,20 @@ class Client:
     """
 
     def __init__(
-        self, endpoints: Sequence[Endpoint], *, every_s: float = EVERY_S, earlier: Lost | None = None, is_down: bool = False
+        self,
+        endpoints: Sequence[Endpoint],
+        *,
+        every_s: float = EVERY_S,
+        earlier: Lost | None = None,
+        is_down: bool = False,
+        state: StatePaths | None = None,
     ) -> None:
-        """`earlier` and `is_down` go on where another client ended: what it counted, and whether its last gap is still open."""
+        """`earlier` and `is_down` go on where another client ended: what it counted, and whether its last gap is still open.
+
+        What it asks is counted in the host's state, where one is given, so that a benchmark does not take it for a stranger.
+        """
         self._endpoints, self._every_s, self._earlier = list(dict.fromkeys(endpoints)), every_s, earlier or Lost()
+        self._state = state
         self._asked = self._lost = 0
         self._closed_gaps_s = 0.0
         self._last_good_at: float | None = self._earlier.last_good_at
@@ -85,7 +97,11 @@ class Client:
             self._is_stopped.wait(max(0.0, self._every_s - (time.monotonic() - began)))
 
     def _is_answered(self) -> bool:
-        return any(not read_generates(endpoint, key=_read_key(endpoint.api_key_file), timeout_s=TIMEOUT_S) for endpoint in self._endpoints)
+        return any(not self._ask(endpoint) for endpoint in self._endpoints)
+
+    def _ask(self, endpoint: Endpoint) -> str:
+        key, count = _read_key(endpoint.api_key_file), self._state.asked(endpoint.port) if self._state else None
+        return ask_counted(count, lambda: read_generates(endpoint, key=key, timeout_s=TIMEOUT_S))
 
     def _count(self, *, is_good: bool) -> None:
         now = time.time()

@@ -7,13 +7,12 @@
 
 import json
 import math
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from modelpivot.files import describe_invalid
 from modelpivot.models.benchmark import Measurement
-from modelpivot.models.recipe import Workload
+from modelpivot.models.workload import Workload
 
 
 class Result(BaseModel):
@@ -26,8 +25,11 @@ class Result(BaseModel):
     max_concurrency: int | None = None
     total_output_tokens: int
     output_throughput: float
+    request_throughput: float | None = None
     median_ttft_ms: float
     median_tpot_ms: float
+    p99_ttft_ms: float | None = None
+    p99_tpot_ms: float | None = None
     ttfts: list[float] = Field(default_factory=list)
     """Seconds, one a request, failed ones included."""
     output_lens: list[int] = Field(default_factory=list)
@@ -53,23 +55,31 @@ def parse_bench_json(text: str, workload: Workload) -> Measurement:
         duration_s=result.duration,
         output_tokens=result.total_output_tokens,
         output_tokens_per_s=result.output_throughput,
+        requests_per_s=_finite(result.request_throughput),
         median_ttft_ms=result.median_ttft_ms,
         median_tpot_ms=result.median_tpot_ms,
+        p99_ttft_ms=_finite(result.p99_ttft_ms),
+        p99_tpot_ms=_finite(result.p99_tpot_ms),
+        workload_digest=workload.digest,
+        seed=workload.seed,
     )
 
 
 def without_figures(workload: Workload, invalid: list[str], *, requests: int = 0, successes: int = 0) -> Measurement:
     """A measurement that says only why it says nothing."""
-    figures: dict[str, Any] = dict.fromkeys(("duration_s", "output_tokens_per_s", "median_ttft_ms", "median_tpot_ms"), 0.0)
     return Measurement(
         workload=workload.name,
         requests=requests,
         successes=successes,
         concurrency=workload.concurrency,
-        output_tokens=0,
         invalid=invalid,
-        **figures,
+        workload_digest=workload.digest,
+        seed=workload.seed,
     )
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) and value > 0 else None
 
 
 def find_invalid(result: Result, workload: Workload) -> list[str]:
@@ -102,7 +112,8 @@ def _odd_answers(result: Result, workload: Workload) -> list[str]:
     succeeded = [index for index in range(len(result.errors)) if not result.errors[index]]
     lengths = [result.output_lens[index] for index in succeeded if index < len(result.output_lens)]
     firsts = [result.ttfts[index] for index in succeeded if index < len(result.ttfts)]
-    empty, odd = sum(length <= 0 for length in lengths), sum(0 < length != workload.output_tokens for length in lengths)
+    empty = sum(length <= 0 for length in lengths)
+    odd = sum(length > workload.output_tokens or (workload.ignore_eos and 0 < length != workload.output_tokens) for length in lengths)
     timeless = sum(not first > 0 for first in firsts)
     said = {
         f"answers without a token: {empty} of {len(lengths)}": empty,

@@ -141,7 +141,7 @@ def history(limit: Annotated[int, typer.Option(help="How many runs.")] = 20, as_
         return
     rows = table("run", "outcome", "served after it", "downtime", "tokens/s")
     for run in past.runs:
-        speed = ", ".join(f"{one.output_tokens_per_s:.1f}" for one in run.benchmark)
+        speed = ", ".join(f"{one.output_tokens_per_s:.1f}" for one in run.benchmark if one.output_tokens_per_s is not None)
         rows.add_row(
             run.run_id, run.outcome, run.released or "-", in_time(run.downtime_s) if run.downtime_s is not None else "-", speed or "-"
         )

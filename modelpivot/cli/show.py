@@ -12,6 +12,7 @@ from modelpivot.models.manifest import Verdict
 from modelpivot.models.plan import Plan
 from modelpivot.models.result import RunResult
 from modelpivot.models.size import say_bytes
+from modelpivot.stages.benchmark import say_measurement
 
 RESULT_MARKS = {
     "done": Text("done", "green"),
@@ -126,12 +127,7 @@ def _result_parts(result: RunResult) -> list[RenderableType]:
                 f"Downtime {in_time(result.downtime_s)}, {result.lost_requests} requests lost (counted by a client that asks all the time)"
             )
         )
-    parts += [
-        Text(
-            f"{one.workload}: {one.output_tokens_per_s:.1f} tokens/s, first token {one.median_ttft_ms:.0f} ms, {one.successes} of {one.requests} answered"
-        )
-        for one in result.benchmark
-    ]
+    parts += [Text(say_measurement(one), "red" if one.invalid else "") for one in result.benchmark]
     passed = sum(check.passed for check in result.checks)
     parts.append(Text(f"Checks: {passed} of {len(result.checks)} passed"))
     parts += [Text(f"  ✗ {check}", "red") for check in result.checks if not check.passed]

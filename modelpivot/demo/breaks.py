@@ -4,7 +4,8 @@ import yaml
 
 from modelpivot.demo.places import DemoPlaces
 from modelpivot.files import write_atomic
-from modelpivot.models.recipe import Floor, Probe, Recipe
+from modelpivot.models.recipe import Probe, Recipe
+from modelpivot.models.workload import Floor
 
 POINTS = ("ready", "probe", "bench")
 TOO_LONG_CONTEXT = 100_000_000

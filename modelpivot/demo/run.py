@@ -68,7 +68,7 @@ def run_demo(places: DemoPlaces, *, fail: str | None, listener: Listener) -> Dem
     _prepare(places, host, listener)
     old = _serve_old(host, listener)
     wait_for_prefect(places, prefect)
-    client = Client([old.endpoint]).start()
+    client = Client([old.endpoint], state=StatePaths(host.state_dir)).start()
     try:
         result = _pivot(places, host, prefect, fail, listener)
     finally:

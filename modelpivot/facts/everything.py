@@ -82,7 +82,8 @@ def read_answers(host: HostConfig, state: StatePaths, current: Release | None) -
     if current is None:
         return Unread(unread="no release is current on this host")
     supervisor, key = choose_supervisor(host, state), _read_key(current)
-    ready = read_ready(current, key, lambda: supervisor.processes(current))
+    asked = state.asked(current.endpoint.port)
+    ready = read_ready(current, key, lambda: supervisor.processes(current), asked=asked)
     return True if ready.is_ready else Unread(unread=str(ready))
 
 

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from modelpivot.facts.endpoint import ask, read_generates
 from modelpivot.facts.services import read_listeners
@@ -11,6 +12,7 @@ from modelpivot.models.facts import Listener
 from modelpivot.models.frozen import Unread
 from modelpivot.models.readiness import Readiness
 from modelpivot.models.release import Endpoint, Release
+from modelpivot.state.asked import ask_counted
 
 HEALTH_S = 5.0
 LEAST_GENERATION_S = 30.0
@@ -18,8 +20,11 @@ LEAST_GENERATION_S = 30.0
 PAUSE_S = 0.15
 
 
-def read_ready(release: Release, key: str | None, processes: Callable[[], list[ProcessId]]) -> Readiness:
-    """The whole ladder once: port, owner of the port, /health, /v1/models, one generation. May take as long as the engine takes to answer."""
+def read_ready(release: Release, key: str | None, processes: Callable[[], list[ProcessId]], *, asked: Path | None = None) -> Readiness:
+    """The whole ladder once: port, owner of the port, /health, /v1/models, one generation. May take as long as the engine takes to answer.
+
+    `asked`: where what we ask of this engine is counted (state/asked.py).
+    """
     endpoint = release.endpoint
     health = ask(endpoint, "/health", timeout_s=HEALTH_S)
     if health.is_refused:
@@ -30,7 +35,8 @@ def read_ready(release: Release, key: str | None, processes: Callable[[], list[P
         return Readiness(missing="health", found=str(health))
     if listed := _read_not_listed(endpoint, key):
         return Readiness(missing="models", found=listed)
-    problem = read_generates(endpoint, key=key, timeout_s=max(LEAST_GENERATION_S, release.deadlines.probe_s))
+    timeout_s = max(LEAST_GENERATION_S, release.deadlines.probe_s)
+    problem = ask_counted(asked, lambda: read_generates(endpoint, key=key, timeout_s=timeout_s))
     return Readiness(missing="generation" if problem else None, found=problem)
 
 

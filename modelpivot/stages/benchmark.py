@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from modelpivot.benchmark.run import run_workload
 from modelpivot.models.benchmark import Measurement
-from modelpivot.models.recipe import Workload
 from modelpivot.models.release import Release
+from modelpivot.models.workload import Workload
 from modelpivot.stages.context import Context
 from modelpivot.stages.told import told
 
@@ -25,8 +25,8 @@ def measure(context: Context, release: Release, workloads: Sequence[Workload]) -
 
 def say_measurement(measurement: Measurement) -> str:
     """One line for a person; n is shown with every figure."""
-    if measurement.invalid:
-        return f"{measurement.workload}: invalid, {'; '.join(measurement.invalid)}"
+    if measurement.output_tokens_per_s is None or measurement.median_ttft_ms is None:
+        return f"{measurement.workload}: no figures, {'; '.join(measurement.invalid)}"
     return (
         f"{measurement.workload}: {measurement.output_tokens_per_s:.1f} tokens/s, first token after {measurement.median_ttft_ms:.0f} ms "
         f"({measurement.successes} of {measurement.requests} requests, {measurement.concurrency} at once)"

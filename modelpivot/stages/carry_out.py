@@ -78,7 +78,7 @@ def _carry_out_alone(host: HostConfig, state: StatePaths, cutover: Cutover, *, i
     to = read_release(state, cutover.to_release)
     endpoints = [release.endpoint for release in (frm, to) if release is not None]
     is_down = is_back and cutover.phase not in ("intended", "draining", "unconfirmed")
-    client = Client(endpoints, earlier=cutover.lost, is_down=is_down)
+    client = Client(endpoints, earlier=cutover.lost, is_down=is_down, state=state)
     hand = Hand(state, cutover, choose_supervisor(host, state), client)
     for sign in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sign, lambda *_: _be_told_to_end(hand))

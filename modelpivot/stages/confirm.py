@@ -44,7 +44,8 @@ def wait_for_decision(hand: Hand, release: Release) -> str:
     hand.tell("switch", "log", f"{release.id} serves, unconfirmed for {confirm_s:g} s", confirm_by=hand.cutover.confirm_by)
     hand.client.pause()
     key = read_api_key(release)
-    ladder = Ladder(lambda: read_ready(release, key, lambda: hand.supervisor.processes(release)), pause_s=LOOK_EVERY_S)
+    asked = hand.state.asked(release.endpoint.port)
+    ladder = Ladder(lambda: read_ready(release, key, lambda: hand.supervisor.processes(release), asked=asked), pause_s=LOOK_EVERY_S)
     try:
         return _watch(hand, release, ladder, confirm_s)
     finally:

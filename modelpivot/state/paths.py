@@ -50,6 +50,16 @@ class RunPaths:
         """The result of the Great Expectations suite."""
         return self.root / "checks.json"
 
+    @property
+    def benchmark(self) -> Path:
+        """What the benchmark client wrote, one folder a release."""
+        return self.root / "benchmark"
+
+    @property
+    def pictures(self) -> Path:
+        """The report with its pictures, one HTML file."""
+        return self.root / "report.html"
+
     def log(self, name: str) -> Path:
         """Full output of a child or the switch."""
         return self.root / "logs" / f"{name}.log"
@@ -147,6 +157,20 @@ class StatePaths:
     def runs(self) -> Path:
         """All runs."""
         return self.root / "runs"
+
+    @property
+    def benchmarks(self) -> Path:
+        """The benchmark history, where no other database is named."""
+        return self.root / "benchmarks.sqlite"
+
+    @property
+    def unstored(self) -> Path:
+        """Results that no database took yet, one file each."""
+        return self.root / "unstored"
+
+    def asked(self, port: int) -> Path:
+        """How often we ourselves asked the engine on a port."""
+        return self.root / f"asked-{port}"
 
     def release(self, release_id: str) -> ReleasePaths:
         """Files of a release."""

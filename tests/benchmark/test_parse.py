@@ -8,7 +8,7 @@ import pytest
 
 from modelpivot.benchmark.parse import parse_bench_json
 from modelpivot.models.benchmark import Measurement
-from modelpivot.models.recipe import Workload
+from modelpivot.models.workload import Workload
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 CPU = (CAPTURES / "vllm-0.32-cpu-bench-serve.json").read_text()
@@ -39,6 +39,7 @@ def test_real_results_of_a_gpu(concurrency: int) -> None:
     )
     assert measurement.invalid == []
     assert measurement.concurrency == concurrency
+    assert measurement.output_tokens_per_s is not None
     assert measurement.output_tokens_per_s > 100
 
 
@@ -55,7 +56,7 @@ def test_nothing_succeeded_is_invalid_with_the_reason() -> None:
     """B1: the fastest server is one that refuses; the client's own words are kept."""
     measurement = parse(completed=0, failed=20, errors=["Traceback\nConnectionRefusedError: 8000"] * 20)
     assert measurement.invalid == ["none of 20 requests succeeded: ConnectionRefusedError: 8000"]
-    assert (measurement.successes, measurement.output_tokens_per_s) == (0, 0.0)
+    assert (measurement.successes, measurement.output_tokens_per_s) == (0, None)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_figures_that_cannot_be_make_it_invalid(changes: dict[str, Any]) -> None
     """B2, B3: zero tokens, zero time, answers of another length, another workload: reasons, and no figures."""
     measurement = parse(**changes)
     assert len(measurement.invalid) == 1
-    assert (measurement.output_tokens_per_s, measurement.median_ttft_ms) == (0.0, 0.0)
+    assert (measurement.output_tokens_per_s, measurement.median_ttft_ms) == (None, None)
 
 
 def test_one_token_answers_have_no_time_per_token() -> None:

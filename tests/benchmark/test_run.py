@@ -4,8 +4,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from modelpivot.benchmark.run import bench_arguments, bench_environ, deadline_s, run_workload
-from modelpivot.models.recipe import Workload
 from modelpivot.models.release import Endpoint, Release, StartSpec
+from modelpivot.models.workload import Workload
 from tests.weights.told import Told
 
 WORKLOAD = Workload(name="many at once", prompts=40, concurrency=8, input_tokens=100, output_tokens=50, seed=7)

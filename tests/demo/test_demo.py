@@ -83,7 +83,7 @@ def test_a_further_run_ends_promoted_and_fetched_no_shard_twice(demo: Demo) -> N
     assert (code, result.outcome) == (0, "promoted")
     assert demo.answers() == result.released == demo.current()
     assert result.benchmark
-    assert result.benchmark[0].output_tokens_per_s > 0
+    assert (result.benchmark[0].output_tokens_per_s or 0) > 0
     assert result.flow_run_id
     assert all(check.passed for check in result.checks)
     sent = demo.mirror.served.bytes_by_file()

@@ -17,8 +17,8 @@ from modelpivot.files import hash_file
 from modelpivot.host import kill_group
 from modelpivot.models.engine import EnvironmentProof
 from modelpivot.models.host import HostConfig
-from modelpivot.models.recipe import Floor
 from modelpivot.models.release import Endpoint, Release, StartSpec
+from modelpivot.models.workload import Floor
 from modelpivot.recipes import read_engine, read_recipe
 from modelpivot.stages.benchmark import measure
 from modelpivot.stages.candidate import check_candidate

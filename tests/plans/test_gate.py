@@ -3,7 +3,7 @@
 import pytest
 
 from modelpivot.models.benchmark import Measurement
-from modelpivot.models.recipe import Floor, Workload
+from modelpivot.models.workload import Floor, Workload
 from modelpivot.plans.gate import judge_floors, judge_measured
 
 GOOD = Measurement(
