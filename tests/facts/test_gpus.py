@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from modelpivot.facts.gpus import BrokenTable, parse_gpus, parse_processes, read_gpus
+from modelpivot.facts.gpus import read_gpus
+from modelpivot.facts.nvidia_smi import BrokenTable, parse_gpus, parse_processes
 from modelpivot.models.facts import Gpus
 from modelpivot.models.frozen import Unread
 
