@@ -8,11 +8,12 @@ from modelpivot.errors import PivotError
 from modelpivot.facts.disks import read_disk
 from modelpivot.facts.environments import environment_path, read_environment
 from modelpivot.facts.gpus import read_gpus
+from modelpivot.facts.live import read_live
 from modelpivot.facts.memory import read_available_memory
 from modelpivot.facts.model import read_model_facts
 from modelpivot.facts.readiness import read_ready
 from modelpivot.facts.reading import Reading
-from modelpivot.facts.resolution import read_resolution
+from modelpivot.facts.resolution import resolve_choice
 from modelpivot.facts.services import read_listeners
 from modelpivot.facts.tools import read_tools
 from modelpivot.facts.views import read_standing
@@ -32,13 +33,15 @@ from modelpivot.supervisors.choose import choose_supervisor
 
 DEADLINE_S = 330.0
 """Seconds for everything; resolving an engine against an empty cache takes the longest."""
+LIVE_DEADLINE_S = 60.0
+"""Reading sizes and times of 35,000 files from a cold disk."""
 
 
 def read_facts(host: HostConfig, state: StatePaths, recipe: Recipe, engine: Engine) -> Facts:
     """Everything at once. UsageError when the state on disk cannot be understood; nothing else raises."""
     started = time.monotonic()
     model = Reading("model", lambda: read_model_facts(host, recipe.model))
-    engines = Reading("engine", lambda: read_engine_facts(host, engine, recipe.engine))
+    engines = Reading("engine", lambda: read_engine_facts(host, engine, recipe.engine, read_current(state)))
     facts = read_host_facts(host, state, until=started + DEADLINE_S, recipe_name=recipe.name)
     return Facts(
         host=facts,
@@ -103,13 +106,15 @@ def read_own_pids(host: HostConfig, state: StatePaths, current: Release | None, 
     return sorted({process.pid for release in releases if release for process in supervisor.processes(release)})
 
 
-def read_engine_facts(host: HostConfig, engine: Engine, choice: EngineChoice) -> EngineFacts:
-    """What would be installed, and whether it is."""
-    resolution = read_resolution(host, engine, choice)
+def read_engine_facts(host: HostConfig, engine: Engine, choice: EngineChoice, current: Release | None = None) -> EngineFacts:
+    """What would be installed, whether it is, and what the current release runs from."""
+    live = Reading("environment that serves", lambda: read_live(current.environment_dir) if current else None)
+    resolution, problem = resolve_choice(host, engine, choice)
+    found = live.result(time.monotonic() + LIVE_DEADLINE_S)
     if isinstance(resolution, Unread):
-        return EngineFacts(resolution=resolution, environment_proved=False, environment_dir=resolution)
-    proof = read_environment(host, resolution)
-    return EngineFacts(resolution=resolution, environment_proved=proof is not None, environment_dir=environment_path(host, resolution))
+        return EngineFacts(resolution=resolution, environment_proved=False, environment_dir=resolution, problem=problem, live=found)
+    proof, path = read_environment(host, resolution), environment_path(host, resolution)
+    return EngineFacts(resolution=resolution, environment_proved=proof is not None, environment_dir=path, live=found)
 
 
 def _read_key(release: Release) -> str | None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from modelpivot.errors import CommandFailed, PreconditionError
 from modelpivot.facts.gpus import read_gpus
-from modelpivot.facts.lock import parse_pins, parse_yanked, resolved_packages
+from modelpivot.facts.lock import parse_pins, parse_yanked
 from modelpivot.facts.uv import Uv, build_environment, read_uv
 from modelpivot.files import digest_text, read_model
 from modelpivot.host import run_command
@@ -19,6 +19,7 @@ from modelpivot.models.cuda import backend_for, driver_cuda, parse_cuda
 from modelpivot.models.engine import Engine, Pin, Request, Resolution, Unresolved
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
+from modelpivot.models.locked import resolved_packages
 from modelpivot.models.names import canonical
 from modelpivot.models.recipe import EngineChoice
 
@@ -202,7 +203,7 @@ def make_resolution(
 
 def _engine_version(request: Request, pins: list[Pin], distribution: str) -> str:
     """The engine's own version among the pins; the start of the commit where git gives none."""
-    package = next((one for one in resolved_packages(pins, []) if one.name == canonical(distribution)), None)
+    package = next((one for one in resolved_packages(pins) if one.name == canonical(distribution)), None)
     if package is None:
         return request.version
     if package.commit:

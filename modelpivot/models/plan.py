@@ -7,6 +7,7 @@ from pydantic import Field
 from modelpivot.models.engine import Resolution
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.manifest import Manifest
+from modelpivot.models.packages import PackageChange
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
 
@@ -74,6 +75,8 @@ class Plan(Frozen):
     questions: list[Question] = Field(default_factory=list)
     """Those that the recipe does not answer."""
     warnings: list[str] = Field(default_factory=list)
+    packages: list[PackageChange] = Field(default_factory=list)
+    """Every package that differs from the environment that serves now."""
     clients: list[str] = Field(default_factory=list)
     """What clients will notice, one sentence each."""
     resumes: str | None = None

@@ -62,10 +62,14 @@ def candidate_release(recipe: Recipe, host: HostConfig, engine: Engine, manifest
 
 
 def pin_recipe(recipe: Recipe, plan: Plan) -> Recipe:
-    """The recipe at the commit that the plan found: planned again, the model neither moves nor needs the Hub once it is on disk."""
-    if plan.manifest is None:
-        return recipe
-    return recipe.model_copy(update={"model": recipe.model.model_copy(update={"revision": plan.manifest.commit})})
+    """The recipe at the commit and the packages that the plan found: planned again, neither moves, and the Hub is not needed once the model is on
+    disk."""
+    source, engine = recipe.model, recipe.engine
+    if plan.manifest is not None:
+        source = source.model_copy(update={"revision": plan.manifest.commit})
+    if plan.resolution is not None:
+        engine = engine.model_copy(update={"resolution": plan.resolution.digest})
+    return recipe.model_copy(update={"model": source, "engine": engine})
 
 
 def release_endpoint(recipe: Recipe, host: HostConfig) -> Endpoint:
