@@ -1,8 +1,8 @@
-"""Every test here talks to the session's Prefect server; real flows share one world in which the model `old` serves at first."""
+"""Every test here talks to the session's Prefect server; real flows share one world, in which the model `old` serves when a test begins."""
 
 import pytest
 
-from tests.world import served_world
+from tests.world import World, served_world
 
 __all__ = ["served_world"]
 
@@ -10,3 +10,12 @@ __all__ = ["served_world"]
 @pytest.fixture(autouse=True)
 def _prefect(prefect_api: str) -> str:
     return prefect_api
+
+
+@pytest.fixture
+def world(served_world: World) -> World:
+    """The shared world; a test that left another model serving has it exchanged by a cutover."""
+    if served_world.serving != "old":
+        result = served_world.run("cutover", recipe="old")
+        assert result.outcome == "promoted", served_world.tell(result)
+    return served_world

@@ -1,8 +1,6 @@
-"""Whole pivots on a real Hub, real uv, a real Prefect and a real switch; the engine is the stand-in. They run in this order on one host."""
+"""Whole pivots on a real Hub, real uv, a real Prefect and a real switch; the engine is the stand-in."""
 
 from pathlib import Path
-
-import pytest
 
 from modelpivot.models.result import ExitCode
 from modelpivot.state.lock import acquire_lock, read_lock, release_lock
@@ -24,11 +22,6 @@ TASKS = [
     "gate",
     "promote",
 ]
-
-
-@pytest.fixture
-def world(served_world: World) -> World:
-    return served_world
 
 
 def test_a_dry_run_plans_and_changes_nothing(world: World) -> None:
@@ -98,6 +91,53 @@ def test_a_gate_that_says_no_goes_back(world: World) -> None:
     assert "not promoted" in result.message and [stage.result for stage in result.stages if stage.name == "gate"] == ["failed"]
 
 
+def test_a_pivot_to_what_serves_has_nothing_to_do(world: World) -> None:
+    """The candidate is current and answers: NoChange, 0."""
+    result = world.pivot("old")
+    run = read_flow_run(result)
+    assert (result.outcome, result.exit_code) == ("no_change", 0), world.tell(result)
+    assert run.state and run.state.name == "NoChange"
+
+
+def test_check_weights_names_what_is_not_right(world: World) -> None:
+    """With a flipped byte the run fails, 1, names the file, and the shard table says what is wrong with it."""
+    shard = next(iter(world.host.weights_root.glob("acme--old/*/model-00001-of-*.safetensors")))
+    content = shard.read_bytes()
+    shard.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    try:
+        result = world.run("check_weights", recipe="old")
+    finally:
+        shard.write_bytes(content)
+    assert (result.outcome, result.exit_code) == ("failed", 1) and shard.name in result.message, world.tell(result)
+    run = read_flow_run(result)
+    assert run.state and run.state.name == "Failed" and "HASH_MISMATCH" in str(read_artifacts(run)["shards-old"].data)
+
+
+def test_stage_cutover_and_rollback_are_runs_of_their_own(world: World) -> None:
+    """Staged beside the old model, served by a cutover that fetches nothing, taken back by a rollback that asks first."""
+    world.recipe("apart", repo="new")
+    staged = world.run("stage", recipe="apart", agreed=True)
+    assert (staged.outcome, staged.exit_code, world.serving) == ("staged", 0, "old"), world.tell(staged)
+    served = world.run("cutover", recipe="apart")
+    assert (served.outcome, world.serving) == ("promoted", "apart"), world.tell(served)
+    assert not {"install", "download"} & {stage.name for stage in served.stages}
+    assert (world.run("rollback").exit_code, world.serving) == (3, "apart")
+    back = world.run("rollback", agreed=True)
+    assert (back.outcome, back.exit_code, world.serving) == ("promoted", 0, "old"), world.tell(back)
+    run = read_flow_run(back)
+    assert run.name == "rollback on gpu-test" and run.state and run.state.name == "Completed"
+
+
+def test_a_recipe_of_ones_own_is_taken_by_its_path(world: World, tmp_path: Path) -> None:
+    """The drop-down lists what comes with the project; in-process a path does as well, and a bad one is refused with file and field."""
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text(
+        (world.deployments / "recipes/old.yaml").read_text().replace("name: old", "name: mine", 1).replace("served_name", "serve_name")
+    )
+    result = world.run("plan", recipe=str(recipe))
+    assert result.exit_code == ExitCode.USAGE and "serve_name" in result.message and "mine.yaml" in result.message
+
+
 def test_a_pivot_promotes_and_shows_every_step(world: World) -> None:
     """The new model serves; tasks, artifacts, hooks, state and report tell all of it."""
     witness = world.root / "hooks-ran"
@@ -114,51 +154,3 @@ def test_a_pivot_promotes_and_shows_every_step(world: World) -> None:
     assert [name for name in dict.fromkeys(task_name(one) for one in runs) if not name.startswith("hooks")] == TASKS
     assert set(read_artifacts(run)) >= {"plan-new", "download", "shards-new", "report"}
     wait_until(count_events("modelpivot.pivot.promoted"), what="the outcome as an event")
-
-
-def test_a_second_pivot_has_nothing_to_do(world: World) -> None:
-    """The candidate is current and answers: NoChange, 0."""
-    result = world.pivot("new")
-    run = read_flow_run(result)
-    assert (result.outcome, result.exit_code) == ("no_change", 0), world.tell(result)
-    assert run.state and run.state.name == "NoChange"
-
-
-def test_check_weights_proves_what_is_there_and_names_what_is_not(world: World) -> None:
-    """Complete weights pass; with a flipped byte the run fails, 1, and names file and digest."""
-    good = world.run("check_weights", recipe="new", full=True)
-    assert (good.outcome, good.exit_code) == ("checked", 0), world.tell(good)
-    shard = next(iter(world.host.weights_root.glob("acme--new/*/model-00001-of-*.safetensors")))
-    content = shard.read_bytes()
-    shard.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    try:
-        bad = world.run("check_weights", recipe="new")
-    finally:
-        shard.write_bytes(content)
-    assert (bad.outcome, bad.exit_code) == ("failed", 1) and shard.name in bad.message
-    run = read_flow_run(bad)
-    assert run.state and run.state.name == "Failed" and "HASH_MISMATCH" in str(read_artifacts(run)["shards-new"].data)
-
-
-def test_rollback_asks_first_and_goes_back_and_a_cutover_serves_what_is_staged(world: World) -> None:
-    """Without a yes nothing happens; with it the release before serves again. What is staged then needs a cutover alone."""
-    refused = world.run("rollback")
-    assert (refused.exit_code, world.serving) == (3, "new"), world.tell(refused)
-    result = world.run("rollback", agreed=True)
-    assert (result.outcome, result.exit_code, world.serving) == ("promoted", 0, "old"), world.tell(result)
-    run = read_flow_run(result)
-    assert run.name == "rollback on gpu-test" and run.state and run.state.name == "Completed"
-    again = world.run("cutover", recipe="new")
-    assert (again.outcome, world.serving, "download" in [stage.name for stage in again.stages]) == ("promoted", "new", False), world.tell(
-        again
-    )
-
-
-def test_a_recipe_of_ones_own_is_taken_by_its_path(world: World, tmp_path: Path) -> None:
-    """The drop-down lists what comes with the project; in-process a path does as well, and a bad one is refused with file and field."""
-    recipe = tmp_path / "mine.yaml"
-    recipe.write_text(
-        (world.deployments / "recipes/new.yaml").read_text().replace("name: new", "name: mine", 1).replace("served_name", "serve_name")
-    )
-    result = world.run("plan", recipe=str(recipe))
-    assert result.exit_code == ExitCode.USAGE and "serve_name" in result.message and "mine.yaml" in result.message
