@@ -44,14 +44,21 @@ def run_command(
     cwd: Path | None = None,
     stdin: str | None = None,
     is_checked: bool = True,
+    umask: int = -1,
 ) -> CommandResult:
-    """Run to the end, in a group of its own that is killed whole at the deadline.
+    """Run to the end, in a group of its own that is killed whole at the deadline. `umask`: of what it makes, -1: ours.
 
     CommandFailed when it is missing, outlives `timeout_s`, or (if `is_checked`) its exit code is not 0.
     """
     words = tuple(str(word) for word in argv)
     process = _open(
-        words, env, cwd, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        words,
+        env,
+        cwd,
+        stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        umask=umask,
     )
     try:
         stdout, stderr = process.communicate(stdin, timeout=timeout_s)
@@ -67,15 +74,21 @@ def run_command(
 
 
 def run_attached(
-    argv: Sequence[str | Path], *, timeout_s: float, env: Mapping[str, str], listen: Callable[[str], None], cwd: Path | None = None
+    argv: Sequence[str | Path],
+    *,
+    timeout_s: float,
+    env: Mapping[str, str],
+    listen: Callable[[str], None],
+    cwd: Path | None = None,
+    umask: int = -1,
 ) -> None:
-    """Run to the end in our own process group, giving `listen` every line of its output as it comes.
+    """Run to the end in our own process group, giving `listen` every line of its output as it comes. `umask`: of what it makes, -1: ours.
 
     It ends when we end, however we end: signals to the group reach it, and the kernel kills it when the thread that started it is gone.
     CommandFailed when it is missing, outlives `timeout_s` or its exit code is not 0.
     """
     words = tuple(str(word) for word in argv)
-    process = _open(words, env, cwd, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
+    process = _open(words, env, cwd, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent, umask=umask)
     late, lines = threading.Timer(timeout_s, process.kill), deque[str](maxlen=LAST_LINES)
     late.start()
     try:
