@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest
 # A constraint has no hash; where versions are locked it has nothing to say.
 AS_PIP = eval "$$($(PYTHON) -m modelpivot.facts.pip)";
 
-.PHONY: help setup demo test test-quick test-long lint clean lock
+.PHONY: help setup demo test test-quick test-long bench-weights lint clean lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ test-quick: setup ## under a minute: no engine, no Prefect server
 
 test-long: setup ## the long matrices too
 	$(PYTEST)
+
+bench-weights: setup ## fetch and verify beside the Hub library's commands (minutes; docs/benchmarks.md)
+	PYTHONPATH=. $(BIN)/python benchmarks/weights.py
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff format --check .

@@ -184,7 +184,7 @@ def paced(where: Path, gigabytes: float) -> list[Row]:
     """Behind a slow wire the proof must cost next to nothing."""
     rows = []
     for rate in (0.7e9, 0.1e9):
-        size = min(gigabytes * 1e9, rate * 12)
+        size = min(gigabytes * 1e9, rate * 40)
         with mirror(where / "hub", "--max-rate", str(rate)) as endpoint:
             if size < gigabytes * 1e9:
                 shutil.rmtree(where / "hub")
