@@ -3,32 +3,42 @@
 import os
 import time
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from modelpivot.errors import PivotError
 from modelpivot.facts.disks import read_disk
 from modelpivot.facts.environments import environment_path, read_environment
-from modelpivot.facts.gpus import read_gpus
+from modelpivot.facts.environments import read_answers as read_engine_answers
+from modelpivot.facts.gpus import read_gpu_links, read_gpus
+from modelpivot.facts.hub_cache import read_hub_cache
 from modelpivot.facts.live import read_live
 from modelpivot.facts.memory import read_available_memory
 from modelpivot.facts.model import read_model_facts
+from modelpivot.facts.packages import read_environments
+from modelpivot.facts.processes import environment_of
+from modelpivot.facts.rates import read_rates
 from modelpivot.facts.readiness import read_ready
 from modelpivot.facts.reading import Reading
 from modelpivot.facts.resolution import resolve_choice
 from modelpivot.facts.services import read_listeners
+from modelpivot.facts.stored import read_stored
+from modelpivot.facts.toolchain import read_toolchain
 from modelpivot.facts.tools import read_tools
 from modelpivot.facts.views import read_standing
+from modelpivot.facts.xid import read_xids
 from modelpivot.files import read_model
 from modelpivot.host import is_alive
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.engine import Engine
-from modelpivot.models.facts import EngineFacts, Facts, HostFacts, ModelFacts
+from modelpivot.models.facts import EngineFacts, Facts, Gpus, HostFacts, ModelFacts, SeenRates
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
 from modelpivot.models.recipe import EngineChoice, Recipe
 from modelpivot.models.release import Release
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.paths import StatePaths
-from modelpivot.state.releases import read_current
+from modelpivot.state.releases import list_releases, read_current
 from modelpivot.supervisors.choose import choose_supervisor
 
 DEADLINE_S = 330.0
@@ -48,12 +58,19 @@ def read_facts(host: HostConfig, state: StatePaths, recipe: Recipe, engine: Engi
         model=_known_model(model.result(started + DEADLINE_S)),
         engine=_known_engine(engines.result(started + DEADLINE_S)),
         read_s=time.monotonic() - started,
+        configuration=host,
     )
 
 
-def read_host_facts(host: HostConfig, state: StatePaths, *, until: float, recipe_name: str | None = None) -> HostFacts:
-    """The host alone; `until` is on time.monotonic(). Views are looked into for the releases of `recipe_name` only."""
+def read_host_facts(
+    host: HostConfig, state: StatePaths, *, until: float, recipe_name: str | None = None, is_deep: bool = True
+) -> HostFacts:
+    """The host alone; `until` is on time.monotonic(). Views are looked into for the releases of `recipe_name` only.
+
+    `is_deep`: topology, environments, stored weights and caches too.
+    """
     gpus = Reading("GPUs", read_gpus)
+    parts = DeepParts(host, state) if is_deep else None
     memory = Reading("memory", read_available_memory)
     listeners = Reading("listeners", read_listeners)
     tools = Reading("tools", read_tools)
@@ -61,10 +78,10 @@ def read_host_facts(host: HostConfig, state: StatePaths, *, until: float, recipe
     frozen = Reading("views", lambda: read_standing(state, recipe_name) if recipe_name else [])
     current, cutover = read_current(state), read_cutover(state)
     answers = Reading("current release", lambda: read_answers(host, state, current))
-    found_tools, supervisor = tools.result(until), read_supervisor(host, state)
-    return HostFacts(
+    found_tools, supervisor, found_gpus = tools.result(until), read_supervisor(host, state), gpus.result(until)
+    facts = HostFacts(
         read_at=time.time(),
-        gpus=gpus.result(until),
+        gpus=found_gpus,
         disks=[disk.result(until) for disk in disks],
         memory_bytes=memory.result(until),
         listeners=listeners.result(until),
@@ -78,6 +95,37 @@ def read_host_facts(host: HostConfig, state: StatePaths, *, until: float, recipe
         frozen=[] if isinstance(standing := frozen.result(until), Unread) else standing,
         has_api_key=os.access(state.api_key, os.R_OK),
     )
+    return facts.model_copy(update=parts.result(found_gpus, current, until)) if parts else facts
+
+
+class DeepParts:
+    """What takes longer to read and a plan wants to know, begun at once."""
+
+    def __init__(self, host: HostConfig, state: StatePaths) -> None:
+        self._host = host
+        self._readings: dict[str, Reading[Any]] = {
+            "links": Reading("topology", read_gpu_links),
+            "xids": Reading("Xid errors", read_xids),
+            "toolchain": Reading("toolchain", read_toolchain),
+            "stored": Reading("stored weights", lambda: read_stored(host.weights_root, list_releases(state))),
+            "hub_cache": Reading("Hub cache", read_hub_cache),
+        }
+        self._rates = Reading("rates", lambda: read_rates(state))
+
+    def result(self, gpus: Gpus | Unread, current: Release | None, until: float) -> dict[str, Any]:
+        """By the fields of HostFacts. The environments to look into are known when the GPUs' processes are."""
+        serving = serving_environments(gpus, current)
+        environments = Reading("environments", lambda: read_environments(self._host.environments_root, serving))
+        rates = self._rates.result(until)
+        known = {name: reading.result(until) for name, reading in self._readings.items()}
+        return known | {"environments": environments.result(until), "rates": SeenRates() if isinstance(rates, Unread) else rates}
+
+
+def serving_environments(gpus: Gpus | Unread, current: Release | None) -> list[Path]:
+    """Those that something serves from now: the current release, and whatever process holds a GPU."""
+    commands = [] if isinstance(gpus, Unread) else [process.command for process in gpus.processes]
+    found = [current.environment_dir] if current else []
+    return [*found, *(path for command in dict.fromkeys(commands) if (path := environment_of(command)))]
 
 
 def read_answers(host: HostConfig, state: StatePaths, current: Release | None) -> bool | Unread:
@@ -114,7 +162,8 @@ def read_engine_facts(host: HostConfig, engine: Engine, choice: EngineChoice, cu
     if isinstance(resolution, Unread):
         return EngineFacts(resolution=resolution, environment_proved=False, environment_dir=resolution, problem=problem, live=found)
     proof, path = read_environment(host, resolution), environment_path(host, resolution)
-    return EngineFacts(resolution=resolution, environment_proved=proof is not None, environment_dir=path, live=found)
+    answers = read_engine_answers(path) if proof else None
+    return EngineFacts(resolution=resolution, environment_proved=proof is not None, environment_dir=path, answers=answers, live=found)
 
 
 def _read_key(release: Release) -> str | None:

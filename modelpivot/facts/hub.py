@@ -4,15 +4,19 @@ HubFacts(manifest=Manifest(repo='nvidia/Kimi-K2.5-NVFP4', commit='4d7e...', file
 """
 
 import json
+import re
 import time
-from typing import TypeVar
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from pydantic import JsonValue
 
 from modelpivot.errors import PivotError, PreconditionError, TransientError
+from modelpivot.facts.card import parse_card
 from modelpivot.models.frozen import Frozen, Unread
 from modelpivot.models.host import HostConfig
-from modelpivot.models.manifest import Manifest, ManifestFile
+from modelpivot.models.manifest import Manifest
+from modelpivot.models.model_parts import HubAccess, ModelCard
 from modelpivot.models.recipe import Source
 from modelpivot.weights.answers import REMEDIES, Refused, refusal_problem
 from modelpivot.weights.index import parse_index
@@ -20,7 +24,9 @@ from modelpivot.weights.manifest import choose_files, index_name, manifest_from_
 from modelpivot.weights.reconnect import Patience, Tries, parse_retry_after
 from modelpivot.weights.transport import HubOrigin
 
-T = TypeVar("T")
+Answer = Future[bytes | None]
+SMALL_FILES = ("config.json", "hf_quant_config.json", "README.md")
+SPLIT = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.safetensors")
 DEADLINE_S = 5.0
 TIMEOUT_S = 5.0
 INDEX_MOST_BYTES = 512 << 20
@@ -35,21 +41,66 @@ class HubFacts(Frozen):
     """unreachable, unauthorized, gated, not_found, revision_gone; empty: none, or one of the repository's content."""
     config: dict[str, JsonValue] | Unread
     """config.json at the same commit."""
+    quantization_file: dict[str, JsonValue] | Unread | None = None
+    """hf_quant_config.json; None: there is none."""
+    card: ModelCard | Unread = Unread(unread="not asked")
+    access: HubAccess = HubAccess()
 
 
 def read_hub(host: HostConfig, source: Source, *, deadline_s: float = DEADLINE_S) -> HubFacts:
-    """Manifest and config of a model. Never raises: what could not be read is Unread with its reason and the problem's word."""
-    token, tries = read_token(), Tries(Patience(idle_s=deadline_s, first_s=0.3, longest_s=2), time.monotonic() + deadline_s)
+    """Manifest, config, card and access of a model. Never raises: what could not be read is Unread with its reason and the problem's word."""
+    token, ends_at = read_token(), time.monotonic() + deadline_s
     try:
-        whole = read_repository(host.hub_endpoint, source, token=token, tries=tries)
-        reader = SmallFiles(host.hub_endpoint, whole, token, tries)
-        manifest = choose_files(whole, source, shards=reader.shards())
+        whole, access = read_repository(host.hub_endpoint, source, token=token, tries=_tries(ends_at))
+        reader = SmallFiles(host.hub_endpoint, whole, token, ends_at)
+        with ThreadPoolExecutor(len(SMALL_FILES), thread_name_prefix="hub") as threads:
+            asked = {name: threads.submit(reader.read, name) for name in SMALL_FILES}
+            manifest = choose_files(whole, source, shards=reader.shards())
     except PivotError as error:
         return _unread(error)
+    config, problem = _config(asked["config.json"])
+    return HubFacts(
+        manifest=manifest,
+        hub_problem=problem,
+        config=config,
+        quantization_file=_aside(asked["hf_quant_config.json"], "hf_quant_config.json"),
+        card=_card(asked["README.md"]),
+        access=access,
+    )
+
+
+def _config(asked: Answer) -> tuple[dict[str, JsonValue] | Unread, str]:
+    """config.json, and the problem's word when the Hub refused it; Unread when there is none (GGUF), or it is no JSON object."""
     try:
-        return HubFacts(manifest=manifest, config=reader.config())
+        content = asked.result()
     except PivotError as error:
-        return HubFacts(manifest=manifest, config=Unread(unread=error.message), hub_problem=_problem(error))
+        return Unread(unread=error.message), _problem(error)
+    return Unread(unread="the repository has no config.json") if content is None else parse_object("config.json", content), ""
+
+
+def _aside(asked: Answer, name: str) -> dict[str, JsonValue] | Unread | None:
+    try:
+        content = asked.result()
+    except PivotError as error:
+        return Unread(unread=error.message)
+    return None if content is None else parse_object(name, content)
+
+
+def _card(asked: Answer) -> ModelCard | Unread:
+    try:
+        content = asked.result()
+    except PivotError as error:
+        return Unread(unread=error.message)
+    return ModelCard() if content is None else parse_card(content.decode(errors="replace"))
+
+
+def parse_object(name: str, content: bytes) -> dict[str, JsonValue] | Unread:
+    """A JSON object, or why it is none."""
+    try:
+        document = json.loads(content)
+    except ValueError as error:
+        return Unread(unread=f"{name} is no JSON: {error}")
+    return document if isinstance(document, dict) else Unread(unread=f"{name} holds a {type(document).__name__}, not an object")
 
 
 def read_token() -> str | None:
@@ -62,8 +113,11 @@ def read_token() -> str | None:
         return None
 
 
-def read_repository(endpoint: str, source: Source, *, token: str | None, tries: Tries) -> Manifest:
-    """All files of the repository at the commit that the revision names now. Refused or TransientError; PreconditionError for its content."""
+def read_repository(endpoint: str, source: Source, *, token: str | None, tries: Tries) -> tuple[Manifest, HubAccess]:
+    """All files of the repository at the commit that the revision names now, and who may read them.
+
+    Refused or TransientError; PreconditionError for its content.
+    """
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import ModelInfo
 
@@ -79,7 +133,8 @@ def read_repository(endpoint: str, source: Source, *, token: str | None, tries: 
     info = tries.run(ask)
     if not info.sha or not info.siblings:
         raise PreconditionError(f"{source.repo}: the Hub names no files at {source.revision}", hint="take another revision")
-    return manifest_from_hub(source.repo, info.sha, info.siblings)
+    access = HubAccess(is_gated=bool(info.gated), is_private=bool(info.private), has_token=token is not None)
+    return manifest_from_hub(source.repo, info.sha, info.siblings), access
 
 
 def translate(error: Exception, source: Source, endpoint: str) -> PivotError:
@@ -101,47 +156,42 @@ def translate(error: Exception, source: Source, endpoint: str) -> PivotError:
 class SmallFiles:
     """Small files of the repository at its commit, read into memory."""
 
-    def __init__(self, endpoint: str, manifest: Manifest, token: str | None, tries: Tries) -> None:
+    def __init__(self, endpoint: str, manifest: Manifest, token: str | None, ends_at: float) -> None:
         self._files = {file.path: file for file in manifest.files}
-        self._index, self._tries = index_name(manifest), tries
-        self._origin = HubOrigin(endpoint, manifest, token=token, connections=1, stall_s=TIMEOUT_S)
+        self._manifest, self._ends_at = manifest, ends_at
+        self._origin = HubOrigin(endpoint, manifest, token=token, connections=len(SMALL_FILES) + 1, stall_s=TIMEOUT_S)
 
     def shards(self) -> list[str] | None:
-        """The shards that the index names; None: there is no index, or none that can be understood (verify says so)."""
-        if self._index is None or self._files[self._index].size > INDEX_MOST_BYTES:
+        """The shards that the index names; None: there is no index, none that can be understood (verify says so), or no need to ask it."""
+        index = index_name(self._manifest)
+        if index is None or self._files[index].size > INDEX_MOST_BYTES or is_one_split(self._files):
             return None
         try:
-            return sorted(set(parse_index(self._read(self._files[self._index])).values()))
+            return sorted(set(parse_index(self.read(index) or b"").values()))
         except (TransientError, Refused):
             raise
         except PivotError:
             return None
 
-    def config(self) -> dict[str, JsonValue] | Unread:
-        """config.json; Unread when there is none (GGUF), or it is no JSON object."""
-        if "config.json" not in self._files:
-            return Unread(unread="the repository has no config.json")
-        try:
-            document = json.loads(self._read(self._files["config.json"]))
-        except ValueError as error:
-            return Unread(unread=f"config.json is no JSON: {error}")
-        return document if isinstance(document, dict) else Unread(unread=f"config.json holds a {type(document).__name__}, not an object")
+    def read(self, name: str) -> bytes | None:
+        """A file's content; None: the repository has no such file. The transport's errors when it cannot be had in time."""
+        file = self._files.get(name)
+        if file is None or not file.size:
+            return None if file is None else b""
+        return _tries(self._ends_at).run(lambda: self._origin.read_part(file, 0, file.size))
 
-    def _read(self, file: ManifestFile) -> bytes:
-        return self._tries.run(lambda: self._read_once(file))
 
-    def _read_once(self, file: ManifestFile) -> bytes:
-        body = self._origin.open(file, 0)
-        try:
-            content = b""
-            while len(content) < file.size:
-                chunk = body.read(file.size - len(content))
-                if not chunk:
-                    raise TransientError(f"{file.path}: ended at {len(content)} of {file.size} bytes", hint=REMEDIES["unreachable"])
-                content += chunk
-            return content
-        finally:
-            body.close()
+def is_one_split(names: Iterable[str]) -> bool:
+    """Whether the safetensors files in the root are one whole numbered set: the index (30 MB for 300,000 tensors) has nothing to add then."""
+    weights = [name for name in names if name.endswith(".safetensors") and "/" not in name]
+    found = [match for name in weights if (match := SPLIT.fullmatch(name))]
+    stems = {(match[1], int(match[3])) for match in found}
+    numbers = {int(match[2]) for match in found}
+    return len(found) == len(weights) and len(stems) == 1 and numbers == set(range(1, next(iter(stems))[1] + 1))
+
+
+def _tries(ends_at: float) -> Tries:
+    return Tries(Patience(idle_s=max(1.0, ends_at - time.monotonic()), first_s=0.3, longest_s=2), ends_at)
 
 
 def _problem(error: PivotError) -> str:

@@ -54,7 +54,7 @@ def test_free_space_shrinks_by_what_is_written(tmp_path: Path) -> None:
 )
 def test_the_mount_is_the_longest_and_latest_above_the_path(path: str, mount: str, kind: str) -> None:
     """A name that only begins alike is another folder; a blank is escaped; a later mount hides an earlier one."""
-    assert mount_of(Path(path), MOUNTINFO) == (Path(mount), kind)
+    assert mount_of(Path(path), MOUNTINFO)[:2] == (Path(mount), kind)
 
 
 def test_a_file_in_the_way_is_unread(tmp_path: Path) -> None:
