@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A stand-in for an engine, and called one: binds a port, "loads", answers like vLLM, and misbehaves on demand. Standard library only.
 
-standin.py --port 8000 --name small [--load-s 0.15] [--fault FAULT]
+standin.py --port 8000 --name small [--model PATH] [--load-s 0.15] [--fault FAULT]
 
 FAULT: none; die_at_start (with a traceback far above the last line); die_after_ready (one second after the first generation); hang_loading;
 hang_generating (/health is 200); die_hanging (the same, and dies 0.3 s later); lie (/health is 200, generation is 500); ignore_term;
@@ -158,6 +158,7 @@ def main() -> None:
     parser.add_argument("--name", required=True)
     parser.add_argument("--load-s", type=float, default=0.15)
     parser.add_argument("--stop-s", type=float, default=0.0)
+    parser.add_argument("--model", help="named, and not looked at")
     parser.add_argument("--fault", default="none")
     parser.add_argument("--fault-times", type=Path, help="file with the number of starts that still have the fault; missing: none")
     options = parser.parse_args()

@@ -1,4 +1,7 @@
-"""install, promote, rollback: single stages by hand. None of them needs Prefect."""
+"""install, adopt, promote, rollback: single stages by hand. None of them needs Prefect."""
+
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -18,7 +21,7 @@ EXITS: dict[Outcome | None, ExitCode] = {
 
 def add_to(app: typer.Typer) -> None:
     """Mount the commands."""
-    for command in (install, promote, rollback):
+    for command in (install, adopt, promote, rollback):
         app.command()(command)
 
 
@@ -37,6 +40,23 @@ def install(recipe: str, as_json: AsJson = False) -> None:
     finally:
         release_lock(context.state)
     answer(proof) if as_json else console().print(f"{proof.engine} {proof.engine_version} proved in {proof.path}")
+
+
+def adopt(
+    unit: Annotated[str, typer.Argument(help="The running service, such as vllm-glm5.service.")],
+    port: Annotated[int | None, typer.Option(help="Where its API answers, if that cannot be read.")] = None,
+    served_name: Annotated[str | None, typer.Option(help="Name of its model, if not the first that it lists.")] = None,
+    gpus: Annotated[int | None, typer.Option(min=0, help="How many it holds, if the driver does not tell.")] = None,
+    api_key_file: Annotated[Path | None, typer.Option(help="File with the key that it asks for, if its unit does not show it.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take a running service over as the current release, to pivot away from and to go back to; it goes on as it is."""
+    from modelpivot.stages.adopt import Said
+    from modelpivot.stages.adopt import adopt as carry_out
+
+    said = Said(port=port, served_name=served_name, gpus=gpus, api_key_file=api_key_file)
+    release = carry_out(_context("adopt"), unit, said)
+    answer(release) if as_json else console().print(f"{release.id} is the current release; it answers at {release.endpoint.base_url}")
 
 
 def promote(as_json: AsJson = False) -> None:

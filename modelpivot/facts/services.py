@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from modelpivot.models.facts import Listener
 from modelpivot.models.frozen import Unread
+from modelpivot.supervisors.control_group import read_service
 
 LISTEN = "0A"
 SOCKET = re.compile(r"socket:\[(\d+)\]")
@@ -75,4 +76,5 @@ def _listener(proc: Path, socket: Socket, pid: int | None) -> Listener:
     if pid is not None:
         with contextlib.suppress(OSError):
             command = (proc / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()[:200]
-    return Listener(port=socket.port, address=socket.address, pid=pid, command=command)
+    unit = read_service(pid) if pid is not None else ""
+    return Listener(port=socket.port, address=socket.address, pid=pid, command=command, unit=unit)

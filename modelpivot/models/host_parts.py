@@ -40,6 +40,8 @@ class Listener(Frozen):
     address: str
     pid: int | None
     command: str = ""
+    unit: str = ""
+    """The systemd service whose control group holds the process; empty: none."""
 
 
 class Tool(Frozen):

@@ -9,7 +9,9 @@ from modelpivot.models.plan import Blocker
 from modelpivot.models.pointer import NOWHERE, is_same, say_json, value_at
 from modelpivot.models.recipe import Patch, Recipe
 from modelpivot.models.release import Endpoint, Release
-from modelpivot.plans.devices import device_blockers
+from modelpivot.plans.devices import device_blockers, gpus_needed
+from modelpivot.plans.environment import unresolved_blockers
+from modelpivot.plans.foreign import find_foreign_engines, foreign_blockers, is_in_the_way, without_engines
 from modelpivot.plans.release import release_endpoint
 from modelpivot.plans.space import space_blockers
 
@@ -25,13 +27,17 @@ HUB_REMEDIES = {
 
 def find_blockers(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine, candidate: Release | None) -> list[Blocker]:
     """Every blocker, in the order in which a person would mend them."""
+    endpoint, needed = release_endpoint(recipe, host), gpus_needed(recipe, engine)
+    foreign = [it for it in find_foreign_engines(facts.host) if is_in_the_way(it, endpoint, facts.host, needed)]
+    facts = without_engines(facts, foreign)
     return [
+        *foreign_blockers(foreign),
         *hub_blockers(recipe, host, facts),
         *engine_blockers(facts),
         *patch_blockers(recipe, facts),
         *space_blockers(facts, engine, host),
         *device_blockers(recipe, engine, facts),
-        *port_blockers(release_endpoint(recipe, host), facts),
+        *port_blockers(endpoint, facts),
         *key_blockers(recipe, host, facts),
         *supervisor_blockers(host, facts),
         *switch_blockers(facts, candidate),
@@ -73,10 +79,7 @@ def engine_blockers(facts: Facts) -> list[Blocker]:
     if isinstance(uv, Unread) and not facts.engine.environment_proved:
         remedy = "install uv, for example with `python -m pip install uv` beside modelpivot"
         blockers.append(_blocker("UV_MISSING", "uv", "on the PATH or beside modelpivot", str(uv), remedy))
-    if isinstance(facts.engine.resolution, Unread):
-        remedy = "check the package index that uv or pip is set up for, and the version in the recipe"
-        blockers.append(_blocker("ENGINE_UNRESOLVED", "packages of the engine", "exact versions", str(facts.engine.resolution), remedy))
-    return blockers
+    return [*blockers, *unresolved_blockers(facts)]
 
 
 def patch_blockers(recipe: Recipe, facts: Facts) -> list[Blocker]:

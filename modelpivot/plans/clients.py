@@ -44,12 +44,13 @@ def _model_changes(current: Release, candidate: Release) -> list[str]:
     if (current.repo, current.commit) != (candidate.repo, candidate.commit):
         changes.append(f"answers come from {_say_model(candidate)} instead of {_say_model(current)}")
     if current.engine_version != candidate.engine_version:
-        changes.append(f"the engine is {candidate.engine} {candidate.engine_version} instead of {current.engine} {current.engine_version}")
+        old = f"{current.engine} {current.engine_version or 'of an unknown version'}"
+        changes.append(f"the engine is {candidate.engine} {candidate.engine_version} instead of {old}")
     return changes
 
 
 def _say_model(release: Release) -> str:
-    return f"{release.repo} ({release.commit[:8]})"
+    return f"{release.repo} ({release.commit[:8]})" if release.commit else release.repo
 
 
 def _endpoint_changes(current: Endpoint, candidate: Endpoint) -> list[str]:

@@ -5,6 +5,7 @@ from modelpivot.models.facts import Facts
 from modelpivot.models.frozen import Unread
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.size import say_bytes
+from modelpivot.plans.foreign import find_foreign_engines
 from modelpivot.recipes import read_engine
 from modelpivot.stages.context import Context
 from modelpivot.stages.told import told
@@ -44,6 +45,7 @@ def say_facts(facts: Facts) -> str:
     """One line for a person: what serves, what is there, what comes."""
     host, manifest = facts.host, facts.model.manifest
     serving = f"{host.current.id} serves" if host.current and host.current_answers is True else "nothing of ours answers"
+    serving += "".join(f"; {engine.unit}, not made by modelpivot, serves" for engine in find_foreign_engines(host))
     gpus = "GPUs unread" if isinstance(host.gpus, Unread) else f"{len(host.gpus.gpus)} GPUs"
     files = "files unread" if isinstance(manifest, Unread) else f"{len(manifest.files)} files, {say_bytes(manifest.bytes_total)}"
     return f"{serving}; {gpus}; the model has {files}"

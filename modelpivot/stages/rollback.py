@@ -28,7 +28,6 @@ def read_pair(state: StatePaths) -> tuple[Release | None, Release]:
     previous = read_release(state, book.previous)
     missing = [str(path) for path in (previous.environment_dir, previous.view_dir) if not path.exists()]
     if missing:
-        raise PreconditionError(
-            f"{previous.id} is no longer whole: {', '.join(missing)} is gone", hint="run its recipe again: modelpivot run brings it back"
-        )
+        remedy = "put it back" if previous.origin == "adopted" else "run its recipe again: modelpivot run brings it back"
+        raise PreconditionError(f"{previous.id} is no longer whole: {', '.join(missing)} is gone", hint=remedy)
     return (read_release(state, book.current) if book.current else None), previous

@@ -68,10 +68,12 @@ def _name_missing(release: Release) -> list[str]:
     engine = release.start.argv[0]
     found = [] if shutil.which(engine) else [f"the engine {engine} is not there"]
     paths = dict.fromkeys((release.view_dir, release.start.working_directory))
-    found += [f"{path} is not there" for path in paths if not path.is_dir()]
+    # a foreign unit may serve one file
+    found += [f"{path} is not there" for path in paths if not (path.exists() if release.origin == "adopted" else path.is_dir())]
     key = release.endpoint.api_key_file
     found += [f"the API key {key} cannot be read"] if key and not os.access(key, os.R_OK) else []
-    return [f"{words}: run the recipe again, `modelpivot run` brings it back" for words in found]
+    remedy = f"put it back for {release.name}" if release.origin == "adopted" else "run the recipe again, `modelpivot run` brings it back"
+    return [f"{words}: {remedy}" for words in found]
 
 
 def _without(gpus: Gpus, pids: set[int]) -> Gpus:

@@ -51,3 +51,11 @@ def record_current(state: StatePaths, release_id: str) -> None:
     book = read_book(state)
     if book.current != release_id:
         write_model(state.book, book.model_copy(update={"current": release_id, "previous": book.current}))
+
+
+def record_adopted(state: StatePaths, release_id: str, *, replaces: bool) -> None:
+    """Make an adopted release, seen to serve, the proved and current one. `replaces`: it is the current one read anew, what was before it stays so."""
+    book = read_book(state)
+    proved = [known for known in book.proved if known != release_id] + [release_id]
+    previous = book.previous if replaces else book.current
+    write_model(state.book, ReleaseBook(current=release_id, previous=previous, proved=proved))

@@ -7,13 +7,14 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 
 from modelpivot.errors import PreconditionError
 from modelpivot.files import digest_text, write_atomic, write_model
 from modelpivot.models.frozen import Frozen
-from modelpivot.models.recipe import Deadlines, Probe
+from modelpivot.models.recipe import Deadlines, Hooks, Probe
 from modelpivot.models.release import Endpoint, Release, StartSpec
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.releases import write_release
@@ -35,14 +36,31 @@ class AdoptedFiles(Frozen):
     files: list[UnitFile]
 
 
-def adopt_unit(state: StatePaths, name: str, *, gpus: int, port: int | None = None, served_name: str | None = None) -> Release:
-    """Freeze a running foreign service as a release; idempotent. `port` and `served_name` where its command line does not tell them.
+@dataclass(frozen=True)
+class Seen:
+    """What is known of a foreign service beside its unit: measured, or said by a person. It goes before its command line."""
 
-    PreconditionError when it cannot be stopped and brought back whole, with the reason.
-    """
+    gpus: int = 0
+    port: int | None = None
+    bind: str | None = None
+    served_name: str | None = None
+    model: str | None = None
+    """Path or repository, where the command line tells none."""
+    key: str | None = None
+    engine_version: str = ""
+    probes: list[Probe] = field(default_factory=lambda: [Probe(kind="answer")])
+    hooks: Hooks = field(default_factory=Hooks)
+
+
+def adopt_unit(state: StatePaths, name: str, seen: Seen) -> Release:
+    """Freeze a running foreign service as a release; idempotent. PreconditionError when it cannot be stopped and brought back whole."""
     unit = read_foreign_unit(name)
     refuse_what_cannot_return(unit)
-    release, key = release_of_unit(state, unit, gpus=gpus, port=port, served_name=served_name)
+    return freeze_unit(state, unit, release_of_unit(state, unit, seen), key_of_unit(unit, seen))
+
+
+def freeze_unit(state: StatePaths, unit: ForeignUnit, release: Release, key: str | None) -> Release:
+    """Write the release, its key and the unit's files as they stand."""
     paths = state.release(release.id)
     if key:
         write_atomic(paths.root / "api_key", f"{key}\n", mode=0o600)
@@ -68,53 +86,68 @@ def refuse_what_cannot_return(unit: ForeignUnit) -> None:
         )
 
 
-def release_of_unit(
-    state: StatePaths, unit: ForeignUnit, *, gpus: int, port: int | None = None, served_name: str | None = None
-) -> tuple[Release, str | None]:
-    """The release and its API key. Pure but for the clock. PreconditionError names what its command line does not tell."""
-    digest = digest_text(unit.name, *(file.text for file in unit.files))
+def words_of_unit(unit: ForeignUnit) -> list[str]:
+    """Its command line with its variables replaced."""
+    return [Template(word).safe_substitute(unit.environment) for word in unit.argv]
+
+
+def key_of_unit(unit: ForeignUnit, seen: Seen) -> str | None:
+    """The API key that its clients must send; None: it asks for none, as far as its unit tells."""
+    return seen.key or read_option(words_of_unit(unit), "api-key") or unit.environment.get("VLLM_API_KEY")
+
+
+def release_of_unit(state: StatePaths, unit: ForeignUnit, seen: Seen) -> Release:
+    """The release. Pure but for the clock and a look for its weights. PreconditionError names what its command line does not tell."""
+    words, digest = words_of_unit(unit), digest_text(unit.name, *(file.text for file in unit.files))
     release_id = f"{unit.name.removesuffix('.service').lower().replace('@', '-').replace(':', '-')}-{digest[:10]}"
-    words = [Template(word).safe_substitute(unit.environment) for word in unit.argv]
-    model = read_option(words, "model") or read_served_path(words)
-    name = served_name or read_option(words, "served-model-name") or model
-    if name is None:
-        raise PreconditionError(
-            f"{unit.name}: its command line tells no model: {' '.join(masked_words(words))[:200]}",
-            hint="say which name it serves, and on which port",
-        )
-    key = read_option(words, "api-key") or unit.environment.get("VLLM_API_KEY")
-    weights = Path(model) if model and model.startswith("/") else unit.working_directory / (model or "")
-    endpoint = Endpoint(
-        bind=read_option(words, "host") or "",
-        port=port or _port(unit, words),
-        served_name=name,
-        api_key_file=state.release(release_id).root / "api_key" if key else None,
-    )
-    release = Release(
+    model = model_of_words(words) or seen.model
+    weights = _weights(unit, model)
+    return Release(
         id=release_id,
         name=unit.name,
         origin="adopted",
         serving_digest=digest,
-        repo=model or name,
+        repo=model or _served_name(unit, words, seen),
         commit="",
         weights_dir=weights,
         view_dir=weights,
         environment_dir=Path(unit.program).parent.parent,
         engine="vllm" if "vllm" in " ".join(words) else Path(unit.program).name,
-        engine_version="",
+        engine_version=seen.engine_version,
         start=StartSpec(
             argv=[unit.program, *masked_words(words[1:])],
             environment={name: masked(name, value) for name, value in unit.environment.items()},
             working_directory=unit.working_directory,
             user=unit.user,
         ),
-        endpoint=endpoint,
-        gpus=gpus,
-        probes=[Probe(kind="answer")],
+        endpoint=Endpoint(
+            bind=seen.bind if seen.bind is not None else read_option(words, "host") or "",
+            port=seen.port or port_of_words(unit.name, words),
+            served_name=_served_name(unit, words, seen),
+            api_key_file=state.release(release_id).root / "api_key" if key_of_unit(unit, seen) else None,
+        ),
+        gpus=seen.gpus,
+        probes=seen.probes,
+        hooks=seen.hooks,
         deadlines=Deadlines(stop_s=unit.stop_s or FOR_EVER_S),
         created_at=time.time(),
     )
-    return release, key
+
+
+def _served_name(unit: ForeignUnit, words: Sequence[str], seen: Seen) -> str:
+    name = seen.served_name or read_option(words, "served-model-name") or model_of_words(words)
+    if name is None:
+        raise PreconditionError(
+            f"{unit.name}: its command line tells no model: {' '.join(masked_words(words))[:200]}",
+            hint="say which name it serves, and on which port",
+        )
+    return name
+
+
+def _weights(unit: ForeignUnit, model: str | None) -> Path:
+    """Its weights on this host, a folder or one file; where they lie elsewhere (a repository by its name) the working directory."""
+    path = unit.working_directory / (model or "")
+    return path if path.exists() else unit.working_directory
 
 
 def restore_files(adopted: AdoptedFiles) -> None:
@@ -140,6 +173,19 @@ def read_served_path(words: Sequence[str]) -> str | None:
     return words[places[0] + 1] if places else None
 
 
+def model_of_words(words: Sequence[str]) -> str | None:
+    """The model that a command line names; None: none."""
+    return read_option(words, "model") or read_served_path(words)
+
+
+def port_of_words(name: str, words: Sequence[str]) -> int:
+    """The port that a command line names, else vLLM's own. PreconditionError when it is no number."""
+    text = read_option(words, "port") or str(ENGINE_PORT)
+    if not text.isdigit():
+        raise PreconditionError(f"{name}: --port: expected a number, found {text!r}", hint="say on which port it serves")
+    return int(text)
+
+
 def masked_words(words: Sequence[str]) -> list[str]:
     """The words without the API key."""
     return list(_masked_words(words))
@@ -156,10 +202,3 @@ def _masked_words(words: Sequence[str]) -> Iterator[str]:
 def masked(name: str, value: str) -> str:
     """The value, unless the variable's name says that it is secret."""
     return MASK if any(word in name.upper() for word in SECRET_WORDS) else value
-
-
-def _port(unit: ForeignUnit, words: Sequence[str]) -> int:
-    text = read_option(words, "port") or str(ENGINE_PORT)
-    if not text.isdigit():
-        raise PreconditionError(f"{unit.name}: --port: expected a number, found {text!r}", hint="say on which port it serves")
-    return int(text)

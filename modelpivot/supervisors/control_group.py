@@ -48,3 +48,13 @@ def parse_groups(text: str) -> list[str]:
 def is_below(path: str, group: str) -> bool:
     """Whether a control group is this one or lies below it."""
     return path == group or path.startswith(f"{group}/")
+
+
+def read_service(pid: int) -> str:
+    """The system service that a process runs in, by the outermost name in its control group; empty: none, a user's session, or it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/cgroup").read_text(errors="surrogateescape")
+    except OSError:
+        return ""
+    name = next((name for path in parse_groups(text) for name in path.split("/") if name.endswith(".service")), "")
+    return "" if name.startswith("user@") else name

@@ -56,6 +56,8 @@ class ForeignUnit(Frozen):
     source: str = ""
     """What the unit was generated from; empty: it was not."""
     main: ProcessId | None = None
+    processes: list[ProcessId] = Field(default_factory=list)
+    """All that run in it now."""
     command_names: list[str] = Field(default_factory=list)
     """Names of its processes."""
 
@@ -95,6 +97,7 @@ def read_foreign_unit(name: str) -> ForeignUnit:
         files=[UnitFile(path=path, text=path.read_bytes().decode("latin-1")) for path in map(Path, _paths(unit))],
         source=unit["SourcePath"],
         main=next((process for process in processes if process.pid == facts.main_pid), None),
+        processes=processes,
         command_names=sorted({_command_name(process.pid) for process in processes} - {""}),
     )
 

@@ -1,47 +1,14 @@
 """A service that was not made by us: adopted, stopped, brought back by its own name and text; containers refused."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 
 from modelpivot.errors import PreconditionError
-from modelpivot.models.release import Release
-from modelpivot.supervisors.adopt import adopt_unit, masked_words, read_option, read_served_path
+from modelpivot.supervisors.adopt import Seen, adopt_unit, masked_words, read_option, read_served_path
 from modelpivot.supervisors.process import read_api_key
-from tests.switching import STANDIN
+from tests.systemd.foreign import FRAGMENT, NAME, TEXT, Foreign
 from tests.systemd.units import PYTHON, ROOT, Units
-
-NAME = "vllm-glm5.service"
-FRAGMENT = f"/etc/systemd/system/{NAME}"
-DROP_IN = f"{FRAGMENT}.d/10-limits.conf"
-TEXT = f"""[Unit]
-Description=GLM-5 on a patched engine
-[Service]
-Environment=PORT=8000 HF_TOKEN=hf_secret
-ExecStart={PYTHON} -I -S {STANDIN} --port ${{PORT}} --name glm-5
-Restart=on-failure
-KillMode=process
-[Install]
-WantedBy=multi-user.target
-"""
-
-
-@dataclasses.dataclass
-class Foreign:
-    """The brief's old service, on a machine."""
-
-    units: Units
-
-    def put(self, text: str = TEXT) -> None:
-        """Its files in place, its engine running and enabled."""
-        self.units.sandbox.write(FRAGMENT, text)
-        self.units.sandbox.write(DROP_IN, "[Service]\nTimeoutStopSec=3\n")
-        self.units.sandbox.shell(f"systemctl daemon-reload; systemctl enable --now {NAME}")
-
-    def adopt(self) -> Release:
-        """As a release of this host."""
-        return self.units.sandbox.call(adopt_unit, self.units.state, NAME, gpus=0, served_name="glm-5")
 
 
 @pytest.fixture
@@ -125,6 +92,7 @@ def test_log_in_a_file_of_its_own(foreign: Foreign) -> None:
 
 def test_key_is_kept_apart(foreign: Foreign) -> None:
     """The key of its command line goes to a private file of the release, and into no other one that others may read."""
+    foreign.units.sandbox.write("/pool/glm5.gguf", "weights")
     foreign.put(
         f"[Service]\nExecStart={PYTHON} -c 'import time; time.sleep(3600)' --model /pool/glm5.gguf --served-model-name glm-5 --api-key sk-1\n"
     )
@@ -171,7 +139,7 @@ def test_unknown_stopped_and_own_units_are_refused(foreign: Foreign) -> None:
     ours = foreign.units.release("new")
     foreign.units.start(ours)
     with pytest.raises(PreconditionError, match="one of ours"):
-        foreign.units.sandbox.call(adopt_unit, foreign.units.state, "modelpivot-new.service", gpus=0)
+        foreign.units.sandbox.call(adopt_unit, foreign.units.state, "modelpivot-new.service", Seen())
 
 
 def test_switch_from_a_foreign_unit_and_back(foreign: Foreign) -> None:
