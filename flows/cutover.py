@@ -52,7 +52,7 @@ def confirm(context: Context, recipe: Recipe, serving: Cutover) -> Ending:
     """Measure the candidate that answers, and promote it; anything that says no sends the switch back, and is raised."""
     release = read_release(context.state, serving.to_release)
     try:
-        tasks.gate(context, recipe, tasks.benchmark(context, release, recipe))
+        tasks.gate(context, recipe, tasks.benchmark(context, release, recipe), release)
     except Exception as error:
         tasks.go_back(context, serving, getattr(error, "message", f"{type(error).__name__}: {error}"))
         raise

@@ -6,9 +6,6 @@ proves something lies on the host and is read again.
 
 from typing import Any
 
-from modelpivot.stages.benchmark import measure
-from modelpivot.stages.candidate import check_candidate
-from modelpivot.stages.gate import gate as gate_stage
 from prefect import State, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
@@ -27,9 +24,13 @@ from modelpivot.models.manifest import Verified
 from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
+from modelpivot.recipes import recipe_digest
+from modelpivot.stages.benchmark import measure
+from modelpivot.stages.candidate import check_candidate
 from modelpivot.stages.check import check_shards as check_shards_stage
 from modelpivot.stages.children import end_children, run_child
 from modelpivot.stages.context import Context
+from modelpivot.stages.gate import gate as gate_stage
 from modelpivot.stages.plan import make_plan
 from modelpivot.stages.preflight import preflight as preflight_stage
 from modelpivot.stages.promote import promote as promote_stage
@@ -124,13 +125,13 @@ def serve_on(context: Context, cutover: Cutover) -> Cutover:
 @task(name="benchmark", **ONCE)
 def benchmark(context: Context, release: Release, recipe: Recipe) -> list[Measurement]:
     """The recipe's workloads, measured with the engine's own client."""
-    return measure(context, release, recipe.workloads)
+    return measure(context, release, recipe.workloads, recipe_digest=recipe_digest(recipe))
 
 
 @task(name="gate", **ONCE)
-def gate(context: Context, recipe: Recipe, measurements: list[Measurement]) -> list[Check]:
-    """Promote or not; GateFailed names every floor that was missed."""
-    return gate_stage(context, recipe, measurements)
+def gate(context: Context, recipe: Recipe, measurements: list[Measurement], release: Release) -> list[Check]:
+    """Promote or not; GateFailed names every floor that was missed, and every metric that regressed."""
+    return gate_stage(context, recipe, measurements, release)
 
 
 @task(name="promote", **ONCE)

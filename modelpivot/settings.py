@@ -35,3 +35,8 @@ def to_environment(host: HostConfig) -> dict[str, str]:
     hooks = values.pop("hooks")
     flat = {f"MODELPIVOT_{name.upper()}": str(value) for name, value in values.items()}
     return flat | {"MODELPIVOT_HOOKS": json.dumps(hooks)}
+
+
+def read_database_url() -> str | None:
+    """MODELPIVOT_DATABASE_URL, where the benchmark history lies; None: in the state. It may hold a password, so no host configuration has it."""
+    return os.environ.get("MODELPIVOT_DATABASE_URL") or None

@@ -22,6 +22,7 @@ from modelpivot.models.workload import Workload
 START_DEADLINE_S = 600.0
 SLOWEST_TOKENS_PER_S = 1.0
 """Per stream; a workload slower than this has missed every floor."""
+SEED_STEP = 1000
 SAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -30,19 +31,24 @@ def run_workload(
 ) -> Measurement:
     """The measurement; a client that fails or outlives its deadline gives one without figures that says why. Needs a release that answers.
 
-    `number` counts measurements of the same workload; `asked` is where our own requests to this engine are counted (state/asked.py);
-    `start` names the engine's start.
+    `number` counts measurements of the same workload in one start of the engine, each with prompts of its own, since the engine remembers those
+    it has seen; `asked` is where our own requests to this engine are counted (state/asked.py); `start` names the engine's start.
     """
     result = free_name(out, workload, number)
     out.mkdir(parents=True, exist_ok=True)
     tell("log", f"{workload.name}: {workload.prompts} prompts of {workload.input_tokens} tokens, {workload.concurrency} at once")
     at, watch = time.time(), Watch(release.endpoint, asked)
     try:
-        measured = _run_client(release, workload, result)
+        measured = _run_client(release, with_prompts(workload, number), result)
     finally:
         load, gpus = watch.end(workload.prompts + workload.warm_ups)
     judged = with_load(measured, workload, load, gpus)
-    return judged.model_copy(update={"at": at, "start": start})
+    return judged.model_copy(update={"at": at, "start": start, "workload_digest": workload.digest})
+
+
+def with_prompts(workload: Workload, number: int) -> Workload:
+    """The workload with the prompts of its nth measurement in one start: the seed moves, and nothing else."""
+    return workload.model_copy(update={"seed": workload.seed + SEED_STEP * (number - 1)})
 
 
 def free_name(out: Path, workload: Workload, number: int) -> Path:

@@ -1,25 +1,37 @@
-"""Benchmark: the recipe's workloads against the release that answers, while the switch is open and can still go back."""
+"""Benchmark: workloads against the release that answers; in a pivot while the switch is open and can still go back. Every result is kept."""
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Iterator, Sequence
 
+from modelpivot.benchmark.keep import keep, look_back
 from modelpivot.benchmark.run import run_workload
-from modelpivot.models.benchmark import Measurement
+from modelpivot.benchmark.setup import digest_setup, read_setup
+from modelpivot.models.benchmark import Measurement, Setup, Standing, StoredResult
 from modelpivot.models.release import Release
 from modelpivot.models.workload import Workload
 from modelpivot.stages.context import Context
 from modelpivot.stages.told import told
+from modelpivot.state.cutovers import read_cutover
+from modelpivot.state.runs import Journal
+from modelpivot.supervisors.choose import choose_supervisor
 
 
-def measure(context: Context, release: Release, workloads: Sequence[Workload]) -> list[Measurement]:
-    """One measurement a workload, valid or with its reasons; whether they are good enough is the gate's business. Nothing to do without workloads."""
+def measure(
+    context: Context, release: Release, workloads: Sequence[Workload], *, recipe_digest: str = "", standing: Standing = "measured"
+) -> list[Measurement]:
+    """Every workload, sweeps taken apart, as often as it says; valid or with its reasons. Whether they are good enough is the gate's business.
+
+    Nothing to do without workloads.
+    """
     measurements: list[Measurement] = []
     with told(context.journal, "benchmark", f"{len(workloads)} workloads against {release.endpoint.base_url}") as (tell, ending):
-        for done, workload in enumerate(workloads):
-            tell("progress", workload.name, done=done, total=len(workloads), unit="workloads")
-            measurements.append(run_workload(release, workload, context.run.root / "benchmark" / release.id, tell))
+        if not workloads:
+            ending.nothing_to_do("the recipe names no workload", measurements=[])
+            return []
+        measurements += _measure_all(context, release, workloads, tell)
+        _keep_all(context, release, workloads, measurements, recipe_digest=recipe_digest, standing=standing, tell=tell)
         said = "; ".join(say_measurement(measurement) for measurement in measurements)
-        end = ending.finish if workloads else ending.nothing_to_do
-        end(said or "the recipe names no workload", measurements=[measurement.model_dump(mode="json") for measurement in measurements])
+        ending.finish(said, measurements=[measurement.model_dump(mode="json") for measurement in measurements])
     return measurements
 
 
@@ -30,4 +42,75 @@ def say_measurement(measurement: Measurement) -> str:
     return (
         f"{measurement.workload}: {measurement.output_tokens_per_s:.1f} tokens/s, first token after {measurement.median_ttft_ms:.0f} ms "
         f"({measurement.successes} of {measurement.requests} requests, {measurement.concurrency} at once)"
+    )
+
+
+def name_start(context: Context, release: Release) -> str:
+    """Which start of the engine answers: its main process; for one that is not under our supervisor, this run."""
+    main = choose_supervisor(context.host, context.state).status(release).main
+    return f"{main.pid}.{main.start_time}.{main.boot_id[:8]}" if main else f"run {context.run.id}"
+
+
+def _measure_all(context: Context, release: Release, workloads: Sequence[Workload], tell: Journal) -> Iterator[Measurement]:
+    points = [point for workload in workloads for point in workload.points()]
+    total, done, start = sum(point.repeats for point in points), 0, name_start(context, release)
+    before = _count_before(context, points, start, tell)
+    out = context.run.benchmark / release.id
+    asked = context.state.asked(release.endpoint.port)
+    for point in points:
+        for repeat in range(point.repeats):
+            tell("progress", point.name, done=done, total=total, unit="measurements")
+            number = before.get(point.digest, 0) + repeat + 1
+            yield run_workload(release, point, out, tell, number=number, asked=asked, start=start)
+            done += 1
+
+
+def _count_before(context: Context, points: Sequence[Workload], start: str, tell: Journal) -> dict[str, int]:
+    """How often this start of the engine was measured with each workload already: it remembers those prompts."""
+    history, problem = look_back(context.state, workloads=[point.digest for point in points])
+    if problem:
+        tell("warning", problem)
+    counts: dict[str, int] = {}
+    for result in history:
+        if result.measurement.start == start:
+            counts[result.workload.digest] = counts.get(result.workload.digest, 0) + 1
+    return counts
+
+
+def _keep_all(
+    context: Context,
+    release: Release,
+    workloads: Sequence[Workload],
+    measurements: Sequence[Measurement],
+    *,
+    recipe_digest: str,
+    standing: Standing,
+    tell: Journal,
+) -> None:
+    setup, points = read_setup(context.host, release), {point.digest: point for workload in workloads for point in workload.points()}
+    results = [
+        _result(context, release, setup, points[one.workload_digest], one).model_copy(
+            update={"recipe_digest": recipe_digest, "standing": standing}
+        )
+        for one in measurements
+    ]
+    if problem := keep(context.state, results):
+        tell("warning", f"{problem}; the results wait in {context.state.unstored}")
+
+
+def _result(context: Context, release: Release, setup: Setup, workload: Workload, measurement: Measurement) -> StoredResult:
+    cutover = read_cutover(context.state)
+    is_switched = cutover is not None and cutover.to_release == release.id
+    steps = [step for step in cutover.steps if step.release == release.id] if cutover and is_switched else []
+    return StoredResult(
+        id=uuid.uuid4().hex,
+        run_id=context.run.id,
+        release=release.id,
+        recipe=release.name,
+        setup=setup,
+        setup_digest=digest_setup(setup),
+        workload=workload,
+        measurement=measurement,
+        load_s=sum(step.seconds for step in steps if step.name in ("serve", "ready")) if steps else None,
+        downtime_s=cutover.lost.downtime_s if cutover and is_switched else None,
     )

@@ -1,22 +1,35 @@
-"""Gate: the measurements against the recipe's floors; decides whether the release is promoted or the switch goes back."""
+"""Gate: the measurements against the recipe's floors and against the same model's baseline on this host; decides between promote and the way back."""
 
 from collections.abc import Sequence
 
+from modelpivot.benchmark.keep import look_back, mark
+from modelpivot.benchmark.setup import read_setup
 from modelpivot.errors import GateFailed
-from modelpivot.models.benchmark import Check, Measurement
+from modelpivot.models.benchmark import Check, Measurement, StoredResult
+from modelpivot.models.comparison import Comparison
 from modelpivot.models.recipe import Recipe
-from modelpivot.plans.gate import judge_floors, judge_measured
+from modelpivot.models.release import Release
+from modelpivot.plans.baseline import choose_baseline
+from modelpivot.plans.compare import Side, compare
+from modelpivot.plans.gate import judge_comparison, judge_floors, judge_measured
 from modelpivot.stages.context import Context
 from modelpivot.stages.told import told
+from modelpivot.state.runs import Journal
 
 
-def gate(context: Context, recipe: Recipe, measurements: Sequence[Measurement]) -> list[Check]:
-    """Every check; GateFailed carries all that failed."""
-    with told(context.journal, "gate", f"{len(recipe.floors)} floors over {len(recipe.workloads)} workloads") as (_, ending):
-        checks = judge_measured(measurements, recipe.workloads) + judge_floors(measurements, recipe.floors)
+def gate(context: Context, recipe: Recipe, measurements: Sequence[Measurement], release: Release | None = None) -> list[Check]:
+    """Every check; GateFailed carries all that failed. With a release the baseline counts too, and what was measured gets its standing."""
+    with told(context.journal, "gate", f"{len(recipe.floors)} floors over {len(recipe.points())} workloads") as (tell, ending):
+        comparison = compare_with_baseline(context, recipe, release, tell) if release and measurements else None
+        checks = judge_measured(measurements, recipe.points()) + judge_floors(measurements, recipe.floors)
+        checks += judge_comparison(comparison, recipe.regression) if comparison else []
         failed = [str(check) for check in checks if not check.passed]
+        if release and measurements:
+            _mark(context, is_good=not failed, tell=tell)
         ending.finish(
-            f"{len(checks) - len(failed)} of {len(checks)} checks passed", checks=[check.model_dump(mode="json") for check in checks]
+            f"{len(checks) - len(failed)} of {len(checks)} checks passed; {say_comparison(comparison)}",
+            checks=[check.model_dump(mode="json") for check in checks],
+            comparison=comparison.model_dump(mode="json") if comparison else None,
         )
         if failed:
             raise GateFailed(
@@ -25,3 +38,40 @@ def gate(context: Context, recipe: Recipe, measurements: Sequence[Measurement]) 
                 hint="mend the release or the recipe's floors, then run it again",
             )
     return checks
+
+
+def compare_with_baseline(context: Context, recipe: Recipe, release: Release, tell: Journal) -> Comparison | None:
+    """This run's results against the baseline; None: there is none, or the history does not answer, which is told."""
+    setup, digests = read_setup(context.host, release), [point.digest for point in recipe.points()]
+    history, problem = look_back(context.state, host=setup.host, workloads=digests)
+    if problem:
+        tell("warning", f"{problem}; only the floors decide")
+        return None
+    mine, baseline = results_of(history, context.run.id), choose_baseline(history, setup, context.run.id)
+    if not mine or not baseline:
+        return None
+    titles = list(dict.fromkeys(result.release for result in baseline))
+    comparison = compare(Side(", ".join(titles), baseline), Side(release.id, mine), recipe.regression, history)
+    if comparison.verdict == "cannot tell":
+        tell("warning", "the figures cannot tell whether it regressed: too few starts for their noise")
+    return comparison
+
+
+def results_of(history: Sequence[StoredResult], run_id: str) -> list[StoredResult]:
+    """What one run measured."""
+    return [result for result in history if result.run_id == run_id]
+
+
+def say_comparison(comparison: Comparison | None) -> str:
+    """The verdict in a few words."""
+    if comparison is None or comparison.verdict is None:
+        return "no baseline of this model on this host"
+    return f"against {comparison.baseline}: {comparison.verdict}"
+
+
+def _mark(context: Context, *, is_good: bool, tell: Journal) -> None:
+    """Only what was accepted is a baseline for those that come after."""
+    history, _ = look_back(context.state)
+    ids = [result.id for result in results_of(history, context.run.id)]
+    if problem := mark(context.state, ids, "accepted" if is_good else "refused"):
+        tell("warning", problem)
