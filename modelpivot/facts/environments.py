@@ -3,6 +3,7 @@
 <environments root>/<engine>-<version>-<digest>/    a virtual environment
                         .modelpivot/resolution.json what it is made of, written before the first package
                                     requirements.lock, install.log   exact versions with hashes; all that uv said
+                                    provenance.json what it was made with: uv, Python, indexes, who asked for what
                                     engine.json     what the engine said of itself
                                     proof.json      written last: without it the environment is not used
 """
@@ -34,6 +35,21 @@ def environment_path(host: HostConfig, resolution: Resolution) -> Path:
 def proof_file(environment: Path) -> Path:
     """Written last."""
     return environment / ".modelpivot" / "proof.json"
+
+
+def lock_file(environment: Path) -> Path:
+    """What it was installed from."""
+    return environment / ".modelpivot" / "requirements.lock"
+
+
+def install_log(environment: Path) -> Path:
+    """All that uv said."""
+    return environment / ".modelpivot" / "install.log"
+
+
+def provenance_file(environment: Path) -> Path:
+    """What it was made with."""
+    return environment / ".modelpivot" / "provenance.json"
 
 
 def answers_file(environment: Path) -> Path:

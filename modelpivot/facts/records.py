@@ -60,6 +60,18 @@ def find_altered(environment: Path) -> list[str]:
         return [sentence for sentence in found if sentence]
 
 
+def find_altered_packages(environment: Path) -> list[str]:
+    """Packages of which a file is missing or differs from its RECORD, by name."""
+    site = find_site_packages(environment)
+    infos = sorted(site.glob("*.dist-info/RECORD")) if site else []
+    return [record.parent.name.partition("-")[0] for record in infos if site and _is_altered(site, record)]
+
+
+def _is_altered(site: Path, record: Path) -> bool:
+    with record.open(newline="") as file, ThreadPoolExecutor(THREADS) as pool:
+        return any(pool.map(_judge, list(parse_record(site, file))))
+
+
 def _judge(recorded: Recorded) -> str:
     try:
         digest = hash_file(recorded.path, recorded.kind)

@@ -13,6 +13,19 @@ Unresolved = Literal["no_wheel", "unreachable", "conflict", "no_tool"]
 """no_wheel: nothing that fits this machine, or no such version; conflict: requirements that exclude each other; no_tool: uv or Python missing."""
 
 
+class Gate(Frozen):
+    """That an engine may be started up to a gate, its imports done, while another one serves; and what there is to import."""
+
+    preload: list[str]
+    """Modules, `a.b | c.d` for one that versions keep in different places. The first entry must be there, each version has some of the others."""
+    registry: str | None = None
+    """`module:name` of the engine's table of model classes by architecture; None: it has none."""
+    warm_children: bool = False
+    """True: processes that it spawns may come from a server that has imported the same."""
+    memory_bytes: int
+    """Host memory that the waiting processes take."""
+
+
 class Engine(Frozen):
     """One entry of engines.yaml: how an engine is installed and started."""
 
@@ -31,6 +44,8 @@ class Engine(Frozen):
     serve: list[str]
     """Start of the command line behind the environment's python, such as [-m, vllm.entrypoints.openai.api_server]."""
     serve_env: dict[str, str] = Field(default_factory=dict)
+    gate: Gate | None = None
+    """None: it is only ever started plain."""
 
 
 class Pin(Frozen):
@@ -93,6 +108,25 @@ class Resolution(Frozen):
     def environment_name(self) -> str:
         """Folder name under the environments root."""
         return f"{self.engine}-{self.engine_version}-{self.digest}"
+
+
+class Provenance(Frozen):
+    """What an environment was made with."""
+
+    made_at: float
+    """Seconds since the epoch."""
+    modelpivot: str
+    uv: str
+    python: str
+    """The interpreter's path."""
+    platform: str
+    sources: dict[str, str] = Field(default_factory=dict)
+    """uv's variables that say where packages come from, without credentials."""
+    cuda_home: str = ""
+    lock_sha256: str
+    asked: Request | None = None
+    is_rebuilt: bool = False
+    """From an export, without an index."""
 
 
 class EnvironmentProof(Frozen):

@@ -6,49 +6,32 @@ starts from scratch (an interrupted install can look whole and not import, and a
 
 import fcntl
 import os
-import shutil
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
 
-from modelpivot.errors import CommandFailed, IntegrityError, PreconditionError, TransientError
-from modelpivot.facts.engine import ask_engine
-from modelpivot.facts.environments import (
-    StoredProof,
-    answers_file,
-    environment_path,
-    environment_python,
-    proof_file,
-    read_environment,
-    read_stamp,
-)
-from modelpivot.facts.lock import parse_pins
-from modelpivot.facts.records import find_altered
-from modelpivot.facts.resolution import KEPT, interpreter
+from modelpivot.errors import IntegrityError, PreconditionError
+from modelpivot.facts.environments import environment_path, provenance_file, read_environment
+from modelpivot.facts.provenance import read_provenance
+from modelpivot.facts.records import find_altered_packages
 from modelpivot.facts.uv import Uv, read_uv
-from modelpivot.files import digest_text, write_model
-from modelpivot.host import CommandResult, run_attached, run_command
+from modelpivot.files import write_model
 from modelpivot.models.engine import Engine, EnvironmentProof, Resolution
 from modelpivot.models.event import Tell
 from modelpivot.models.host import HostConfig
-from modelpivot.operations.proof import judge_answers, judge_freeze, judge_pip_check
-from modelpivot.operations.uv_words import Downloads, is_worth_telling
+from modelpivot.operations.build import Source, build_environment_at, forget_cached
+from modelpivot.operations.bytecode import share_bytecode
+from modelpivot.operations.prove import prove_environment
 from modelpivot.waiting import wait_for
 
-INSTALL_DEADLINE_S = 3 * 3600.0
-"""Gigabytes over a slow line; a hang is uv's own business (it gives up on a silent connection)."""
 TURN_DEADLINE_S = 3600.0
 """How long another install of the same environment is waited for."""
-RESOLVED_UNDER = ("UV_CONSTRAINT", "UV_OVERRIDE", "UV_EXCLUDE_NEWER")
-"""What the lock was made under; uv refuses a constraint that is no exact version beside hashes."""
-PASSING = ("failed to fetch", "error sending request", "dns error", "connection", "timed out", "503 ", "502 ", "429 ")
 
 
-def install_environment(host: HostConfig, resolution: Resolution, engine: Engine, tell: Tell) -> EnvironmentProof:
-    """The proved environment of a resolution; nothing to do when its proof holds.
+def install_environment(
+    host: HostConfig, resolution: Resolution, engine: Engine, tell: Tell, source: Source | None = None
+) -> EnvironmentProof:
+    """The proved environment of a resolution; nothing to do when its proof holds. `source`: other than the index (a rebuild from an export).
 
     TransientError when the index is out of reach; PreconditionError when a person must act (disk full, environment in use and changed);
     CommandFailed with uv's words; IntegrityError when what was installed is not what was resolved.
@@ -57,108 +40,35 @@ def install_environment(host: HostConfig, resolution: Resolution, engine: Engine
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _own_turn(path):
-            return read_environment(host, resolution) or _make(host, path, resolution, engine, tell)
+            return read_environment(host, resolution) or _make(host, path, resolution, engine, tell, source)
     except OSError as error:
         hint = "free space or mend the permissions of the environments root; the next run starts this step again"
         raise PreconditionError(f"{path}: {error.strerror or error}", hint=hint) from error
 
 
-def _make(host: HostConfig, path: Path, resolution: Resolution, engine: Engine, tell: Tell) -> EnvironmentProof:
+def _make(host: HostConfig, path: Path, resolution: Resolution, engine: Engine, tell: Tell, source: Source | None) -> EnvironmentProof:
     _refuse_in_use(path)
     uv = read_uv(host)
     whose = "the user's own" if uv.is_shared_cache else "beside the environments: the user's lies on another file system"
     tell("log", f"uv cache {uv.cache} ({whose})")
-    _build(uv, interpreter(host), path, resolution, tell)
-    return prove_environment(uv, path, resolution, engine, tell)
-
-
-def prove_environment(uv: Uv, path: Path, resolution: Resolution, engine: Engine, tell: Tell) -> EnvironmentProof:
-    """Freeze, RECORD digests, `uv pip check`, import of the compiled parts, version; the proof is written when all of it holds.
-
-    IntegrityError names every finding; CommandFailed when the engine does not import.
-    """
-    tell("log", f"proving {path.name}: freeze, digests of every file, dependencies, import of {engine.module}")
-    with ThreadPoolExecutor(1) as pool:
-        altered = pool.submit(find_altered, path)
-        freeze = _run(uv, ["pip", "freeze", "--python", environment_python(path)]).stdout
-        check = _run(uv, ["pip", "check", "--python", environment_python(path)], is_checked=False)
-        findings = judge_freeze(resolution.pins, parse_pins(freeze)) + altered.result()
-    findings += judge_pip_check(check.stdout + check.stderr, engine, resolution.excluded)
-    _require_none(path, findings)
-    answers = ask_engine(path, engine)
-    _require_none(path, judge_answers(answers, engine, resolution))
-    write_model(answers_file(path), answers)
-    proof = EnvironmentProof(
-        path=path,
-        engine=resolution.engine,
-        engine_version=answers.version,
-        freeze_digest=digest_text(freeze),
-        packages=len(resolution.pins),
-        proved_at=time.time(),
-        new=True,
-    )
-    write_model(proof_file(path), StoredProof(proof=proof, stamp=read_stamp(path)))
-    return proof
-
-
-def _build(uv: Uv, python: str, path: Path, resolution: Resolution, tell: Tell) -> None:
-    if path.exists():
-        tell("log", f"{path.name} was begun and never proved; starting from scratch")
-        shutil.rmtree(path)
-    _run(uv, ["venv", "--python", python, path])
-    write_model(path / KEPT, resolution)
-    lock = path / ".modelpivot" / "requirements.lock"
-    lock.write_text(resolution.lock_text)
-    argv: list[str | Path] = ["pip", "sync", "--require-hashes", "--python", environment_python(path), lock]
-    argv += ["--torch-backend", resolution.torch_backend] if resolution.torch_backend else []
     try:
-        with (path / ".modelpivot" / "install.log").open("a") as log:
-            if not _sync_from_cache(uv, argv, tell, log):
-                _sync(uv, argv, tell, log)
-    except CommandFailed as error:
-        raise _explain(error, path) from error
+        return _build_and_prove(uv, host, path, resolution, engine, tell, source)
+    except IntegrityError as error:
+        if not (edited := find_altered_packages(path)):
+            raise
+        tell("warning", f"uv's cache holds edited files of {', '.join(edited)}: these packages are fetched anew ({error.message[:200]})")
+        forget_cached(uv, edited)
+    return _build_and_prove(uv, host, path, resolution, engine, tell, source)
 
 
-def _sync_from_cache(uv: Uv, argv: list[str | Path], tell: Tell, log: TextIO) -> bool:
-    """True when the cache holds everything: quicker, and independent of the network."""
-    try:
-        _sync(uv, [*argv, "--offline"], tell, log, is_told=False)
-    except CommandFailed:
-        tell("log", "the cache does not hold everything; asking the package index")
-        return False
-    return True
-
-
-def _sync(uv: Uv, argv: list[str | Path], tell: Tell, log: TextIO, *, is_told: bool = True) -> None:
-    downloads = Downloads()
-
-    def listen(line: str) -> None:
-        print(line, file=log, flush=True)
-        if progress := downloads.hear(line):
-            tell("progress", line.strip(), done=progress[0], total=progress[1], unit="B")
-        elif is_told and is_worth_telling(line):
-            tell("log", line.strip())
-
-    variables = {name: value for name, value in uv.environment.items() if name not in RESOLVED_UNDER}
-    run_attached([uv.path, *argv], timeout_s=INSTALL_DEADLINE_S, env=variables, listen=listen)
-
-
-def _explain(error: CommandFailed, path: Path) -> Exception:
-    text = "\n".join(error.last_lines)
-    if "No space left on device" in text:
-        return PreconditionError(f"{path}: the disk is full", hint="free space on that file system; the next run starts this step again")
-    if any(word in text.lower() for word in PASSING):
-        return TransientError(f"the package index is out of reach: {'; '.join(error.last_lines[-3:])}", hint="run it again")
-    (path / KEPT).unlink(missing_ok=True)
-    return error
-
-
-def _require_none(path: Path, findings: list[str]) -> None:
-    if findings:
-        shown = "; ".join(findings[:8]) + (f"; and {len(findings) - 8} more" * (len(findings) > 8))
-        raise IntegrityError(
-            f"{path} is not what was resolved: {shown}", hint="run it again: it is built from scratch, nothing else uses it"
-        )
+def _build_and_prove(
+    uv: Uv, host: HostConfig, path: Path, resolution: Resolution, engine: Engine, tell: Tell, source: Source | None
+) -> EnvironmentProof:
+    build_environment_at(uv, host, path, resolution, tell, source)
+    write_model(provenance_file(path), read_provenance(uv, host, resolution, is_rebuilt=source is not None))
+    if shared := share_bytecode(path, host.environments_root):
+        tell("log", f"{shared} compiled modules shared with the environments beside it")
+    return prove_environment(uv, host, path, resolution, engine, tell)
 
 
 def _refuse_in_use(path: Path) -> None:
@@ -179,10 +89,6 @@ def _runs_from(process: Path, prefix: str) -> bool:
         return (process / "cmdline").read_bytes().startswith(prefix.encode()) or prefix in (process / "maps").read_text(errors="replace")
     except OSError:
         return False
-
-
-def _run(uv: Uv, arguments: list[str | Path], *, is_checked: bool = True) -> CommandResult:
-    return run_command([uv.path, *arguments], timeout_s=120, env=uv.environment, is_checked=is_checked)
 
 
 @contextmanager
