@@ -26,6 +26,7 @@ from modelpivot.stages.context import Context, join_context
 from modelpivot.stages.error_record import ErrorRecord, rebuild_error, record_error
 from modelpivot.state.paths import RunPaths
 from modelpivot.state.runs import follow_events, read_events
+from modelpivot.supervisors.staging import staging_words
 from modelpivot.waiting import WaitedTooLong, wait_for
 
 ChildName = Literal["install", "fetch"]
@@ -111,7 +112,7 @@ _ENDED: set[Path] = set()
 @contextmanager
 def _started(context: Context, name: ChildName) -> Iterator[Child]:
     log = context.run.log(name)
-    child = Child([sys.executable, "-m", "modelpivot.cli.internal", "child", name, "--run", context.run.id], env=_environment(context), log=log)
+    child = Child(_words(context, name), env=_environment(context), log=log)
     key = (context.run.root, name)
     try:
         _RUNNING[key] = child
@@ -124,6 +125,12 @@ def _started(context: Context, name: ChildName) -> Iterator[Child]:
         _RUNNING.pop(key, None)
         child.end()
         _pid_path(context.run, name).unlink(missing_ok=True)
+
+
+def _words(context: Context, name: ChildName) -> list[str]:
+    """The child's command; where systemd supervises, in the slice that leaves the serving model its share."""
+    words = [sys.executable, "-m", "modelpivot.cli.internal", "child", name, "--run", context.run.id]
+    return words if context.host.supervisor == "process" else staging_words(words)
 
 
 def _environment(context: Context) -> dict[str, str]:

@@ -4,9 +4,16 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+from modelpivot.errors import PreconditionError
+from modelpivot.models.host import HostConfig
+from modelpivot.stages.children import run_child
+from modelpivot.stages.context import open_context
 from modelpivot.supervisors.control_group import parse_groups
 from modelpivot.supervisors.staging import staging_words
 from tests.lab.sandbox import Sandbox
+from tests.systemd.units import ROOT
 
 
 def run_in_slice() -> tuple[int, str, str]:
@@ -34,3 +41,17 @@ def test_slice_leaves_the_model_its_share(sandbox: Sandbox) -> None:
     assert sandbox.show("modelpivot-staging.slice", "CPUWeight") == "20"
     assert sandbox.show("modelpivot-staging.slice", "IOWeight") == "20"
     assert sandbox.show("modelpivot-staging.slice", "MemoryHigh") == str(8 << 30)
+
+
+def run_download_without_a_plan() -> None:
+    """Inside: a run's download in its child, which finds no plan and says so."""
+    run_child(open_context(HostConfig(state_dir=ROOT), run_id="test"), "fetch", lambda event: None)
+
+
+def test_children_of_a_run_are_in_the_slice(sandbox: Sandbox) -> None:
+    """The download of a run is started in the slice, does its work there (here: it tells what it lacks), and leaves no unit behind."""
+    with pytest.raises(PreconditionError, match="has no plan"):
+        sandbox.call(run_download_without_a_plan)
+    assert sandbox.show("modelpivot-staging.slice", "ActiveEnterTimestampMonotonic") != "0"
+    assert "modelpivot.cli.internal child fetch" in sandbox.shell("journalctl --no-pager -o cat _PID=1 | grep 'run-.*scope'")
+    assert sandbox.shell("systemctl list-units --all --plain --no-legend 'run-*'") == ""
