@@ -93,7 +93,8 @@ def _latent(text: Config) -> Latent | None:
     rank = _first(text, ("kv_lora_rank",))
     if not rank:
         return None
-    return Latent(kv_rank=rank, rope_dim=_first(text, ("qk_rope_head_dim",)) or 0, index_dim=_first(text, ("index_head_dim",)) or 0)
+    sizes = {"rope_dim": "qk_rope_head_dim", "nope_dim": "qk_nope_head_dim", "index_dim": "index_head_dim"}
+    return Latent(kv_rank=rank, **{field: _first(text, (key,)) or 0 for field, key in sizes.items()})
 
 
 def _experts(text: Config) -> Experts | None:

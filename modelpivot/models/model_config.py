@@ -22,6 +22,8 @@ class Latent(Frozen):
 
     kv_rank: int
     rope_dim: int
+    nope_dim: int = 0
+    """Of a head's key, the part without position."""
     index_dim: int = 0
     """Width of the keys that a sparse indexer keeps beside it; 0: no indexer."""
 
