@@ -17,6 +17,9 @@ INSIDE = Path(__file__).resolve().parents[1] / "inside"
 ASK_DEADLINE_S = 600.0
 """A first import of a CUDA engine from a slow disk takes minutes."""
 
+BESIDE_LIVE = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+"""torch then counts GPUs through NVML: a CUDA context would take memory beside the engine that serves."""
+
 
 def engine_environ(variables: Mapping[str, str]) -> dict[str, str]:
     """Our variables without those that speak of our own Python, and the engine's over them."""
@@ -49,5 +52,5 @@ def parse_answer(lines: Sequence[str]) -> dict[str, JsonValue]:
 
 def ask_engine(environment: Path, engine: Engine) -> EngineAnswers:
     """Import the engine with its compiled parts and ask what it knows (10 to 20 s for vLLM). CommandFailed when it does not import."""
-    variables = {**engine.serve_env, **({"CUDA_VISIBLE_DEVICES": ""} if engine.device == "cuda" else {})}
+    variables = {**engine.serve_env, **BESIDE_LIVE, **({"CUDA_VISIBLE_DEVICES": ""} if engine.device == "cuda" else {})}
     return EngineAnswers.model_validate(ask_inside(environment, "engine_facts.py", [engine.module, engine.distribution], variables))

@@ -2,8 +2,8 @@
 and the model's class is imported. Loads no weights. Run by the engine's own Python: `accepts.py -- <the flags of the server>`.
 
 Answers one JSON object on the last line: {"refused": "..."}, {"unasked": "..."} where this version keeps these things elsewhere, or
-{"architecture", "quantization", "quantization_parser", "kv_cache_dtype", "max_model_len"}. What the engine caches of the model's class
-lands in the release's own caches and makes its first start 10 s shorter.
+{"architecture", "quantization", "quantization_parser", "kv_cache_dtype", "max_model_len"}, each with "cuda_context": whether asking made one.
+What the engine caches of the model's class lands in the release's own caches and makes its first start 10 s shorter.
 """
 
 import contextlib
@@ -58,6 +58,8 @@ def main(flags):
     except Exception as error:  # noqa: BLE001 whatever the engine says no with is its answer
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         answer = {"refused": " ".join(lines)[:1000] or type(error).__name__}
+    torch = sys.modules.get("torch")
+    answer["cuda_context"] = bool(torch and torch.cuda.is_initialized())
     print(json.dumps(answer), flush=True)
 
 

@@ -47,10 +47,30 @@ def ask_vllm(package):
     }
 
 
+def count_gpus():
+    """GPUs that NVML shows (no CUDA context is made by asking it); None: this environment has no NVML, or the machine has none."""
+    try:
+        nvml = import_first("vllm.third_party.pynvml", "pynvml")
+        nvml.nvmlInit()
+    except Exception:  # noqa: BLE001 NVML has an exception class for every way to be absent
+        return None
+    try:
+        return nvml.nvmlDeviceGetCount()
+    finally:
+        nvml.nvmlShutdown()
+
+
+def has_cuda_context():
+    """Whether anything imported so far made a CUDA context; None: no torch was imported."""
+    torch = sys.modules.get("torch")
+    return None if torch is None else bool(torch.cuda.is_initialized())
+
+
 def main(module, distribution):
     package = importlib.import_module(module)
     answers = ask_vllm(package) if module == "vllm" else {}
-    print(json.dumps({"version": metadata.version(distribution), **answers}))
+    looked = {"gpus": count_gpus(), "cuda_context": has_cuda_context()}
+    print(json.dumps({"version": metadata.version(distribution), **answers, **looked}))
 
 
 if __name__ == "__main__":

@@ -42,3 +42,11 @@ def judge_answers(answers: EngineAnswers, engine: Engine, resolution: Resolution
     if resolved is None or "://" in resolved or resolved == answers.version:
         return []
     return [f"{engine.distribution}: expected {resolved}, the engine says {answers.version}"]
+
+
+def judge_gpus(answers: EngineAnswers, engine: Engine) -> list[str]:
+    """What NVML shows to an engine for GPUs, and whether asking it took memory there; nothing to say of an engine for the CPU."""
+    if engine.device != "cuda" or engine.module != "vllm":
+        return []
+    blind = [] if answers.gpus else [f"NVML shows no GPU to {engine.distribution} {answers.version}"]
+    return blind + (["importing the engine made a CUDA context beside what serves"] if answers.cuda_context else [])

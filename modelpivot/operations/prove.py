@@ -4,7 +4,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from modelpivot.errors import IntegrityError, PreconditionError
+from modelpivot.errors import CommandFailed, IntegrityError, PreconditionError
 from modelpivot.facts.access import find_closed
 from modelpivot.facts.engine import ask_engine
 from modelpivot.facts.environments import StoredProof, answers_file, environment_python, proof_file, read_stamp
@@ -12,11 +12,11 @@ from modelpivot.facts.lock import parse_pins
 from modelpivot.facts.records import find_altered
 from modelpivot.facts.uv import Uv
 from modelpivot.files import digest_text, write_model
-from modelpivot.models.engine import Engine, EnvironmentProof, Resolution
+from modelpivot.models.engine import Engine, EngineAnswers, EnvironmentProof, Resolution
 from modelpivot.models.event import Tell
 from modelpivot.models.host import HostConfig
 from modelpivot.operations.build import run_uv
-from modelpivot.operations.proof import judge_answers, judge_freeze, judge_pip_check
+from modelpivot.operations.proof import judge_answers, judge_freeze, judge_gpus, judge_pip_check
 
 SHOWN = 8
 
@@ -31,12 +31,15 @@ def prove_environment(uv: Uv, host: HostConfig, path: Path, resolution: Resoluti
         altered = pool.submit(find_altered, path)
         freeze = run_uv(uv, ["pip", "freeze", "--python", environment_python(path)]).stdout
         check = run_uv(uv, ["pip", "check", "--python", environment_python(path)], is_checked=False)
+        _require_readable(path, host.engine_user)
+        answers = _try_import(path, engine)
         findings = judge_freeze(resolution.pins, parse_pins(freeze)) + altered.result()
-    findings += judge_pip_check(check.stdout + check.stderr, engine, resolution.excluded)
-    _require_none(path, findings)
-    _require_readable(path, host.engine_user)
-    answers = ask_engine(path, engine)
+    _require_none(path, findings + judge_pip_check(check.stdout + check.stderr, engine, resolution.excluded))
+    if isinstance(answers, CommandFailed):
+        raise answers
     _require_none(path, judge_answers(answers, engine, resolution))
+    for warning in judge_gpus(answers, engine):
+        tell("warning", warning)
     write_model(answers_file(path), answers)
     proof = EnvironmentProof(
         path=path,
@@ -49,6 +52,14 @@ def prove_environment(uv: Uv, host: HostConfig, path: Path, resolution: Resoluti
     )
     write_model(proof_file(path), StoredProof(proof=proof, stamp=read_stamp(path)))
     return proof
+
+
+def _try_import(path: Path, engine: Engine) -> EngineAnswers | CommandFailed:
+    """While files are still hashed: what is wrong with them says more than the import that fails over it."""
+    try:
+        return ask_engine(path, engine)
+    except CommandFailed as error:
+        return error
 
 
 def _require_none(path: Path, findings: list[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from modelpivot.errors import GateFailed, PreconditionError
-from modelpivot.facts.engine import ask_engine, ask_inside
+from modelpivot.facts.engine import BESIDE_LIVE, ask_engine, ask_inside
 from modelpivot.facts.environments import read_answers
 from modelpivot.models.benchmark import Check
 from modelpivot.models.release import Release
@@ -40,7 +40,9 @@ def check_candidate(context: Context, release: Release) -> list[Check]:
 def ask_accepted(release: Release, tell: Journal) -> dict[str, JsonValue]:
     """The engine's own verdict on the release's flags, config.json and quantization block."""
     flags = release.start.argv[release.start.argv.index("--model") :]
-    answer = ask_inside(release.environment_dir, "accepts.py", ["--", *flags], release.start.environment)
+    answer = ask_inside(release.environment_dir, "accepts.py", ["--", *flags], release.start.environment | BESIDE_LIVE)
+    if answer.pop("cuda_context", False):
+        tell("warning", "asking the engine made a CUDA context: for that moment it took GPU memory beside what serves")
     if "unasked" in answer:
         tell("warning", f"the engine's own verdict on the release is skipped: {answer['unasked']}")
     return answer
