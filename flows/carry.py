@@ -25,6 +25,7 @@ from modelpivot.models.result import ExitCode, RunOutcome, RunResult
 from modelpivot.settings import read_host_config
 from modelpivot.stages.children import end_children
 from modelpivot.stages.context import Context, open_context
+from modelpivot.stages.pictures import try_draw_run
 from modelpivot.stages.report import write_report
 from modelpivot.state.cutovers import read_cutover_followed_by
 from modelpivot.state.lock import acquire_lock, release_lock
@@ -109,7 +110,8 @@ def to_state(result: RunResult) -> State[None]:
 
 def _end(flow_name: str, context: Context) -> RunResult:
     result = write_report(context.state, context.run.id)
-    show_markdown("report", report_markdown(result), title=f"{flow_name}: {result.outcome}")
+    pictures = try_draw_run(context.state, context.run.id)
+    show_markdown("report", report_markdown(result, pictures), title=f"{flow_name}: {result.outcome}")
     emit_outcome(flow_name, context.host, result)
     POSTER.drain(HAND_OVER_S)
     return result

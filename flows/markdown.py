@@ -1,6 +1,7 @@
 """Artifacts as text: plan, shard table, report. Pure; what people read carries both units of a size."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from modelpivot.models.benchmark import Check
 from modelpivot.models.manifest import Verified
@@ -47,8 +48,8 @@ def shards_markdown(verified: Verified | None, checks: Sequence[Check]) -> str:
     return "\n".join(lines)
 
 
-def report_markdown(result: RunResult) -> str:
-    """One run, told in the end."""
+def report_markdown(result: RunResult, pictures: Path | None = None) -> str:
+    """One run, told in the end; `pictures` is the page that draws it, a file on the host."""
     lines = [f"# {result.outcome.replace('_', ' ')}", "", result.message, ""]
     facts = [
         ("answers now", result.released or "nothing"),
@@ -77,7 +78,10 @@ def report_markdown(result: RunResult) -> str:
         for one in result.benchmark
     ]
     columns = ("workload", "requests answered", "output tokens/s", "median time to first token, ms", "median time per token, ms", "remarks")
-    return "\n".join([*lines, *_table("Benchmark", columns, measured)])
+    lines += _table("Benchmark", columns, measured)
+    if pictures:
+        lines += [f"Time line, curves and history as pictures: [{pictures.name}]({pictures.absolute().as_uri()}), on this host.", ""]
+    return "\n".join(lines)
 
 
 def checks_table(checks: Sequence[Check]) -> list[str]:

@@ -25,7 +25,7 @@ class ExitCode(IntEnum):
 
 
 RunOutcome = Literal[
-    "promoted", "no_change", "planned", "checked", "staged", "blocked", "returned", "nothing_serves", "failed", "interrupted", "open"
+    "promoted", "no_change", "planned", "checked", "staged", "measured", "blocked", "returned", "nothing_serves", "failed", "interrupted", "open"
 ]
 
 
