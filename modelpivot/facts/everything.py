@@ -51,7 +51,7 @@ def read_facts(host: HostConfig, state: StatePaths, recipe: Recipe, engine: Engi
     """Everything at once. UsageError when the state on disk cannot be understood; nothing else raises."""
     started = time.monotonic()
     model = Reading("model", lambda: read_model_facts(host, recipe.model))
-    engines = Reading("engine", lambda: read_engine_facts(host, engine, recipe.engine, read_current(state)))
+    engines = Reading("engine", lambda: read_engine_facts(host, engine, recipe.engine, read_live_dir(state)))
     facts = read_host_facts(host, state, until=started + DEADLINE_S, recipe_name=recipe.name)
     return Facts(
         host=facts,
@@ -154,16 +154,24 @@ def read_own_pids(host: HostConfig, state: StatePaths, current: Release | None, 
     return sorted({process.pid for release in releases if release for process in supervisor.processes(release)})
 
 
-def read_engine_facts(host: HostConfig, engine: Engine, choice: EngineChoice, current: Release | None = None) -> EngineFacts:
-    """What would be installed, whether it is, and what the current release runs from."""
-    live = Reading("environment that serves", lambda: read_live(current.environment_dir) if current else None)
-    resolution, problem = resolve_choice(host, engine, choice)
-    found = live.result(time.monotonic() + LIVE_DEADLINE_S)
+def read_engine_facts(
+    host: HostConfig, engine: Engine, choice: EngineChoice, live_dir: Path | None = None, *, is_full: bool = False, is_fresh: bool = False
+) -> EngineFacts:
+    """What would be installed, whether it is, and what is in the environment that serves (`live_dir`; None: nothing serves)."""
+    live = Reading("environment that serves", partial(read_live, live_dir, is_full=is_full)) if live_dir else None
+    resolution, problem = resolve_choice(host, engine, choice, is_fresh=is_fresh)
+    found = live.result(time.monotonic() + LIVE_DEADLINE_S) if live else None
     if isinstance(resolution, Unread):
         return EngineFacts(resolution=resolution, environment_proved=False, environment_dir=resolution, problem=problem, live=found)
     proof, path = read_environment(host, resolution), environment_path(host, resolution)
     answers = read_engine_answers(path) if proof else None
     return EngineFacts(resolution=resolution, environment_proved=proof is not None, environment_dir=path, answers=answers, live=found)
+
+
+def read_live_dir(state: StatePaths) -> Path | None:
+    """The environment that the current release runs from; None: there is no current release."""
+    current = read_current(state)
+    return current.environment_dir if current else None
 
 
 def _read_key(release: Release) -> str | None:

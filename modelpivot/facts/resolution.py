@@ -47,13 +47,13 @@ def read_resolution(host: HostConfig, engine: Engine, choice: EngineChoice) -> R
     return resolve_choice(host, engine, choice).resolution
 
 
-def resolve_choice(host: HostConfig, engine: Engine, choice: EngineChoice) -> Answer:
-    """The resolution of a recipe's engine on this host, or why there is none."""
+def resolve_choice(host: HostConfig, engine: Engine, choice: EngineChoice, *, is_fresh: bool = False) -> Answer:
+    """The resolution of a recipe's engine on this host, or why there is none. `is_fresh`: the index is asked whatever was kept."""
     try:
         if choice.resolution and (pinned := find_pinned(host, engine.name, choice.resolution)):
             return Answer(pinned)
         request = read_request(host, engine, choice)
-        if request.version != NIGHTLY and (kept := find_kept(host, request)):
+        if not is_fresh and request.version != NIGHTLY and (kept := find_kept(host, request)):
             return Answer(kept)
         return Answer(_resolve(read_uv(host), host, request, engine))
     except CommandFailed as error:

@@ -41,3 +41,9 @@ def wheel_version(address: str) -> str:
     """The version in a wheel's file name; the address itself where it has none."""
     name = address.partition("#")[0].rpartition("/")[2]
     return name.split("-")[1].replace("%2B", "+") if name.endswith(".whl") and name.count("-") >= 4 else address
+
+
+def requirement_name(line: str) -> str:
+    """The name that a requirement (PEP 508) begins with; empty: it begins with none."""
+    found = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)", line)
+    return found[1] if found else ""
