@@ -9,6 +9,7 @@
     +-- GateFailed              a check said no; carries every failed check                      exit 1
     +-- CommandFailed           a process ended badly; carries argv, exit code, last lines       exit 1
     +-- SwitchFailed            the switch could not do its step; the switch itself goes back    exit 4
+    +-- Interrupted             somebody pressed Ctrl-C                                          exit 130
 
 The exit codes are what the command ends with when nothing about the service says more: see `models.result.ExitCode`.
 """
@@ -102,3 +103,9 @@ class SwitchFailed(PivotError):
     def __init__(self, message: str, *, step: str = "", cause: Sequence[str] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.step, self.cause = step, tuple(cause)
+
+
+class Interrupted(PivotError):
+    """Somebody ended the command from outside (Ctrl-C); what is done stays."""
+
+    exit_code = 130

@@ -3,6 +3,7 @@
 The flow outlives a command that is killed; Ctrl-C ends it before the switch, and asks the switch to go back during it.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from modelpivot.errors import PreconditionError
 from modelpivot.host import is_alive, kill_group
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.event import Event
@@ -69,21 +71,21 @@ class FlowChild:
 
     def interrupt(self, on_event: Callable[[Event], None]) -> None:
         """What Ctrl-C means: before the switch the flow ends and the state is kept; in the switch it is asked to go back."""
-        if cutover := self._open_cutover():
-            ask_decision(self.state, "return", reason="interrupted")
-            on_event(
-                Event(
-                    at=time.time(),
-                    stage="run",
-                    kind="warning",
-                    message=f"going back to {cutover.from_release}; the switch does it by itself",
-                )
-            )
+        if self._ask_back(on_event):
             return
-        on_event(
-            Event(at=time.time(), stage="run", kind="warning", message="ending; what is staged stays, the next run goes on from there")
-        )
+        _warn(on_event, "ending; what is staged stays, the next run goes on from there")
         self.end()
+        self._ask_back(on_event)  # it may have begun its switch in this very moment
+
+    def _ask_back(self, on_event: Callable[[Event], None]) -> bool:
+        """Ask the open switch of this run to return; False: there is none."""
+        cutover = self._open_cutover()
+        if cutover is None:
+            return False
+        with contextlib.suppress(PreconditionError):  # closed in this very moment: its outcome is read next
+            ask_decision(self.state, "return", reason="interrupted")
+            _warn(on_event, f"going back to {cutover.from_release}; the switch does it by itself")
+        return True
 
     def end(self) -> None:
         """SIGTERM to the flow and its group, SIGKILL after half a minute."""
@@ -109,6 +111,10 @@ class FlowChild:
         events, self._offset = read_events(self.run, self._offset)
         for event in events:
             on_event(event)
+
+
+def _warn(on_event: Callable[[Event], None], message: str) -> None:
+    on_event(Event(at=time.time(), stage="run", kind="warning", message=message))
 
 
 def _python_path() -> str:

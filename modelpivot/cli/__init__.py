@@ -3,12 +3,16 @@
 Every command takes --json: one object on standard output, logs on standard error. Exit codes: `models/result.py`.
 """
 
+import errno
 import json
 import sys
 import traceback
 
-from modelpivot.errors import GateFailed, PivotError
+from modelpivot.errors import GateFailed, PivotError, PreconditionError
 from modelpivot.models.result import ExitCode
+
+REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENOTDIR)
+"""A disk that takes no more, or never did: a person's business, no fault of ours."""
 
 
 def main() -> None:
@@ -20,26 +24,36 @@ def main() -> None:
     except PivotError as error:
         _say(error)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
         sys.exit(ExitCode.SAID_NO)
-    except Exception:  # noqa: BLE001 - the last door: whatever comes becomes exit 70
-        traceback.print_exc()
-        sys.stderr.write("This is a fault of modelpivot itself; the running model was left as it is (modelpivot status).\n")
+    except OSError as error:
+        if error.errno not in REFUSED:
+            _say_internal(error)
+            sys.exit(ExitCode.INTERNAL)
+        hint = "free space, mend its permissions, or name another folder; what is done stays, the same command goes on from there"
+        _say(PreconditionError(f"{error.filename or 'a file'}: {error.strerror}", hint=hint))
+        sys.exit(ExitCode.BLOCKED)
+    except Exception as error:  # noqa: BLE001 - the last door: whatever comes becomes exit 70
+        _say_internal(error)
         sys.exit(ExitCode.INTERNAL)
 
 
-def _say(error: PivotError) -> None:
+def _say_internal(error: Exception) -> None:
+    traceback.print_exc()
+    hint = "a fault of modelpivot itself; modelpivot status tells what serves"
+    _say(PivotError(f"{type(error).__name__}: {error}", hint=hint), name="InternalError", exit_code=ExitCode.INTERNAL)
+
+
+def _say(error: PivotError, *, name: str = "", exit_code: int | None = None) -> None:
+    """The sentence on standard error; with --json also one object on standard output, where a program reads the answer."""
     failed = list(error.failed) if isinstance(error, GateFailed) else []
     sys.stderr.write(f"{error}\n" + "".join(f"  - {line}\n" for line in failed))
     if "--json" in sys.argv:
         document = {
-            "error": type(error).__name__,
+            "error": name or type(error).__name__,
             "message": error.message,
             "hint": error.hint,
             "failed": failed,
-            "exit_code": error.exit_code,
+            "exit_code": error.exit_code if exit_code is None else exit_code,
         }
         sys.stdout.write(json.dumps(document) + "\n")

@@ -1,17 +1,23 @@
 """demo: the whole pivot on this machine."""
 
+import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from modelpivot.cli.output import AsJson, answer, console, in_time, log_console
 
-WHAT_NEXT = [
-    "Break the new model: make demo DEMO='--fail ready|probe|bench'",
-    "Look: MODELPIVOT_STATE_DIR=.demo/state .venv/bin/modelpivot status",
-    "Stop everything: make demo DEMO=--stop",
-]
+
+def what_next(root: Path) -> list[str]:
+    """Commands that go on from a finished demo, as they can be pasted where this one was given."""
+    where = "" if root == Path(".demo").resolve() else f"MODELPIVOT_DEMO_DIR={root} "
+    return [
+        f"Break the new model: {where}make demo DEMO='--fail probe' (or ready, bench)",
+        f"Look: MODELPIVOT_STATE_DIR={root / 'state'} {sys.argv[0]} status",
+        f"Stop everything: {where}make demo DEMO=--stop",
+    ]
 
 
 class FailAt(StrEnum):
@@ -39,10 +45,13 @@ def demo(
 
     places = demo_places()
     if stop:
-        from modelpivot.demo.stopping import stop_demo
+        from modelpivot.demo.stopping import Stopped, stop_demo
 
         ended = stop_demo(places)
-        console().print("\n".join(f"ended {what}" for what in ended) or "nothing of the demo runs")
+        if as_json:
+            answer(Stopped(ended=ended))
+        else:
+            console().print("\n".join(f"ended {what}" for what in ended) or "nothing of the demo runs")
         return
     _carry_out(fail.value if fail else None, as_json=as_json)
 
@@ -61,7 +70,7 @@ def _carry_out(fail: str | None, *, as_json: bool) -> None:
     else:
         footer = [
             f"A client asked {done.seen.asked} times: {done.seen.lost_requests} lost, {in_time(done.seen.downtime_s)} without an answer",
-            *WHAT_NEXT,
+            *what_next(demo_places().root),
         ]
         show_result(console(), run, title="modelpivot demo", footer=footer)
     raise typer.Exit(run.exit_code)

@@ -1,4 +1,4 @@
-"""A run on the terminal: a bar while a stage works, a line when it has ended. Without a terminal: lines only."""
+"""A run on the terminal: a bar while a stage works, a line when it has ended, every warning once. Without a terminal: lines only."""
 
 from types import TracebackType
 
@@ -28,6 +28,7 @@ class Screen:
         )
         self._tasks: dict[str, TaskID] = {}
         self._started: dict[str, float] = {}
+        self._warned: set[str] = set()
 
     def __enter__(self) -> "Screen":
         if not self._is_quiet and self._console.is_terminal:
@@ -69,7 +70,11 @@ class Screen:
             self._progress.update(self._tasks[event.stage], note=event.message[:80])
 
     def _end(self, event: Event) -> None:
-        if event.kind != "warning" and event.stage in self._tasks:
+        if event.kind == "warning":
+            if event.message in self._warned:
+                return
+            self._warned.add(event.message)
+        elif event.stage in self._tasks:
             self._progress.remove_task(self._tasks.pop(event.stage))
         self._print(event)
 

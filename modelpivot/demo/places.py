@@ -5,6 +5,7 @@
       weights/        weights root        environments/   environments root
       state/          the host's state    recipes/        the recipes of --fail
       running.json    the server and the Hub that run, with their addresses
+      demo.lock       held by the demo that runs
       logs/
 """
 
@@ -43,6 +44,11 @@ class DemoPlaces:
     def running(self) -> Path:
         """What runs, with addresses."""
         return self.root / "running.json"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the demo that runs."""
+        return self.root / "demo.lock"
 
     def log(self, name: str) -> Path:
         """Output of one of the demo's services."""

@@ -1,5 +1,6 @@
 """The demo from nothing to a finished pivot; every part finds what an interrupted demo left and goes on from there."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from pydantic import JsonValue
 
 from modelpivot.benchmark.client import Client
 from modelpivot.demo.breaks import write_broken_recipe
+from modelpivot.demo.clearing import require_clear_way
 from modelpivot.demo.following import followed
 from modelpivot.demo.models import MODELS, make_models
 from modelpivot.demo.places import DemoPlaces
@@ -21,6 +23,7 @@ from modelpivot.demo.services import (
     start_prefect,
     wait_for_prefect,
 )
+from modelpivot.demo.sole import sole_demo
 from modelpivot.errors import PivotError, PreconditionError
 from modelpivot.facts.resolution import read_resolution
 from modelpivot.flow_child import FlowChild
@@ -37,15 +40,17 @@ from modelpivot.stages.context import Context, open_context
 from modelpivot.stages.fetch import fetch
 from modelpivot.stages.install import install
 from modelpivot.stages.plan import make_plan, require_clear
+from modelpivot.stages.recorded import recorded
 from modelpivot.stages.recover import recover
-from modelpivot.stages.report import write_report
 from modelpivot.stages.switch import follow_switch, is_closed, start_switch
+from modelpivot.stages.told import told
 from modelpivot.stages.view import freeze
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.lock import acquire_lock, release_lock
 from modelpivot.state.paths import StatePaths
-from modelpivot.state.releases import read_current, read_release
+from modelpivot.state.releases import list_releases, read_current, read_release
 from modelpivot.state.runs import new_run_id
+from modelpivot.supervisors.choose import choose_supervisor
 
 OLD, NEW = "demo-old", "demo"
 Listener = Callable[[Event], None]
@@ -61,7 +66,14 @@ class DemoResult:
 
 def run_demo(places: DemoPlaces, *, fail: str | None, listener: Listener) -> DemoResult:
     """The whole pivot. PivotError when something stands in the way before it."""
+    require_clear_way(places)
     places.root.mkdir(parents=True, exist_ok=True)
+    with sole_demo(places):
+        return _run_alone(places, fail, listener)
+
+
+def _run_alone(places: DemoPlaces, fail: str | None, listener: Listener) -> DemoResult:
+    _reach_loopback_directly()
     prefect = start_prefect(places)
     hub = ensure_hub(places)
     host = places.host(hub.url, _engine_port(places))
@@ -80,23 +92,25 @@ def run_demo(places: DemoPlaces, *, fail: str | None, listener: Listener) -> Dem
 def _told_run(host: HostConfig, name: str, listener: Listener) -> Iterator[Context]:
     """A run of the demo's own: shown as it goes, and recorded like any other."""
     context = open_context(host, name=name)
-    with followed(context.run, listener):
-        try:
-            yield context
-        except PivotError as error:
-            context.journal("failed", error.message, error=type(error).__name__, exit_code=error.exit_code, hint=error.hint)
-            raise
-        else:
-            context.journal("finished", "ready for the pivot", outcome="staged")
-        finally:
-            write_report(context.state, context.run.id)
+    with followed(context.run, listener), recorded(context, name) as word:
+        yield context
+        word.message = "ready for the pivot"
+
+
+def _reach_loopback_directly() -> None:
+    """Server, Hub and engine are on this machine: a proxy of the environment knows nothing of them."""
+    for name in ("no_proxy", "NO_PROXY"):
+        os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1", "localhost")))
 
 
 def _engine_port(places: DemoPlaces) -> int:
-    """The port of the first demo, kept: clients know it. A first demo takes a free one."""
-    if places.running.exists() and (places.root / "state" / "releases.json").exists():
-        return read_running(places).engine_port
-    port = free_port(read_running(places).engine_port)
+    """The port of the demo before, kept while anything of it serves or a switch is open; else that one if it is free, or any free one."""
+    known = read_running(places).engine_port
+    host = places.host("", known)
+    state = StatePaths(host.state_dir)
+    if read_cutover(state) or any(choose_supervisor(host, state).processes(release) for release in list_releases(state)):
+        return known
+    port = free_port(known)
     remember(places, engine_port=port)
     return port
 
@@ -118,19 +132,26 @@ def _make_models(places: DemoPlaces, context: Context) -> None:
         raise PreconditionError(
             f"{engine.name} cannot be resolved: {resolution.unread}", hint="check the package index that pip or uv is set up for"
         )
-    proof = install_environment(host, resolution, engine, context.journal.stage("install"))
-    tell = context.journal.stage("make models")
-    tell("started")
-    make_models(places, proof.path, tell)
-    tell("finished", "two tiny models with random weights, published on the local Hub")
+    with told(context.journal, "install", f"{resolution.engine} {resolution.engine_version}: {len(resolution.pins)} packages") as (
+        tell,
+        ending,
+    ):
+        proof = install_environment(host, resolution, engine, tell)
+        end = ending.finish if proof.new else ending.nothing_to_do
+        end(f"{proof.engine} {proof.engine_version} with {proof.packages} packages, proved in {proof.path}")
+    with told(context.journal, "make models") as (tell, ending):
+        make_models(places, proof.path, tell)
+        ending.finish("two tiny models with random weights, published on the local Hub")
 
 
 def _serve_old(host: HostConfig, listener: Listener) -> Release:
-    """The old model, answering: staged and started by the host's own switch. Left alone while a switch is open."""
+    """The old model, answering: staged and started by the host's own switch. A pivot's switch that is open is left to the run that follows."""
     state = StatePaths(host.state_dir)
     with _told_run(host, OLD, listener) as context:
         if cutover := read_cutover(state):
             recover(context)
+            if cutover.confirm == "automatic":
+                follow_switch(context, cutover, until=is_closed)
             if read_cutover(state):
                 return read_release(state, cutover.from_release or cutover.to_release)
         acquire_lock(state, run_id=context.run.id, what=f"run {context.run.id}")

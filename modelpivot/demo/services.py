@@ -1,6 +1,7 @@
 """The demo's two services, a Prefect server and a local Hub: detached, started once, found again, ended by --stop."""
 
 import os
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -86,8 +87,9 @@ def prefect_environment(places: DemoPlaces, url: str) -> dict[str, str]:
 
 
 def wait_for_prefect(places: DemoPlaces, service: Service) -> None:
-    """Until the server answers. PreconditionError with its log when it does not."""
-    _wait_until_up(service, f"{service.url}/health", SERVER_DEADLINE_S, "the Prefect server", places.log("prefect"))
+    """Until our server answers; one that was there before has answered already. PreconditionError with its log when it does not."""
+    if service.process:
+        _wait_until_up(service, f"{service.url}/health", SERVER_DEADLINE_S, "the Prefect server", places.log("prefect"))
 
 
 def ensure_hub(places: DemoPlaces) -> Service:
@@ -135,9 +137,13 @@ def stop_service(service: Service | None) -> None:
     """End a service of ours; nothing to do when it is gone or was not ours."""
     if service is None or service.process is None or not is_alive(service.process):
         return
-    process = service.process
-    kill_group(process.pid, 15)
+    end_group(service.process)
+
+
+def end_group(leader: ProcessId) -> None:
+    """SIGTERM to a process group, SIGKILL when its leader lives on after ten seconds."""
+    kill_group(leader.pid, signal.SIGTERM)
     try:
-        wait_for(lambda: is_alive(process), lambda alive, _: None if alive else True, what="end of a service", deadline_s=SIGTERM_GRACE_S)
+        wait_for(lambda: is_alive(leader), lambda alive, _: None if alive else True, what="its end", deadline_s=SIGTERM_GRACE_S)
     except WaitedTooLong:
-        kill_group(process.pid)
+        kill_group(leader.pid)

@@ -1,25 +1,62 @@
-"""`modelpivot demo --stop`: ends what the demo left up, and nothing else. Files stay; the next demo goes on with them."""
+"""`modelpivot demo --stop`: ends what the demo left up or still does, and nothing else. Files stay; the next demo goes on with them.
+
+First those who would start something again (command, flow, switch), then what they started.
+"""
+
+import contextlib
+import os
+import signal
 
 from modelpivot.demo.places import DemoPlaces
-from modelpivot.demo.services import read_running, remember, stop_service
+from modelpivot.demo.services import end_group, read_running, remember, stop_service
+from modelpivot.demo.sole import read_demo_process
+from modelpivot.files import read_model
 from modelpivot.host import is_alive, kill_group
+from modelpivot.models.cutover import ProcessId
+from modelpivot.models.frozen import Frozen
 from modelpivot.state.cutovers import close_cutover, read_cutover
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.releases import list_releases
+from modelpivot.state.runs import list_runs
 from modelpivot.supervisors.choose import choose_supervisor
 
 
+class Stopped(Frozen):
+    """What `--stop` ended, in words."""
+
+    ended: list[str]
+
+
 def stop_demo(places: DemoPlaces) -> list[str]:
-    """End an open switch, engines, the Hub and the server; what was ended, in words. Nothing to do: an empty list."""
+    """End a running demo, an open switch, engines, the Hub and the server; what was ended, in words. Nothing to do: an empty list."""
     if not places.running.exists():
         return []
-    ended = _stop_switch(places) + _stop_engines(places)
+    ended = _stop_command(places) + _stop_flows(places) + _stop_switch(places) + _stop_engines(places)
     running = read_running(places)
     for name, service in (("the local Hub", running.hub), ("the Prefect server", running.prefect)):
         if service:
             stop_service(service)
             ended.append(f"{name} at {service.url}")
     remember(places, hub=None, prefect=None)
+    return ended
+
+
+def _stop_command(places: DemoPlaces) -> list[str]:
+    process = read_demo_process(places)
+    if process is None:
+        return []
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGTERM)
+    return [f"the demo that ran (process {process.pid})"]
+
+
+def _stop_flows(places: DemoPlaces) -> list[str]:
+    ended = []
+    for run in list_runs(StatePaths(places.root / "state")):
+        owner = read_model(run.owner, ProcessId)
+        if owner and is_alive(owner) and os.getpgid(owner.pid) == owner.pid:
+            end_group(owner)
+            ended.append(f"run {run.id}")
     return ended
 
 

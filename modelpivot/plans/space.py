@@ -1,5 +1,6 @@
 """Whether the disks can hold what the pivot brings beside what serves. Pure; bytes throughout."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from modelpivot.models.engine import Engine
@@ -37,12 +38,17 @@ def space_needs(facts: Facts, engine: Engine) -> list[Need]:
 
 def space_blockers(facts: Facts, engine: Engine, host: HostConfig) -> list[Blocker]:
     """Unread, read-only and too small file systems; a root that needs nothing new is not asked about."""
-    wanted = [(need, disk) for need, disk in zip(space_needs(facts, engine), facts.host.disks, strict=False) if need.size_bytes]
+    needs = [(need, disk) for need, disk in zip(space_needs(facts, engine), facts.host.disks, strict=False) if need.size_bytes]
+    return disk_blockers(needs, host.disk_reserve_bytes)
+
+
+def disk_blockers(wanted: Sequence[tuple[Need, Disk | Unread]], reserve_bytes: int) -> list[Blocker]:
+    """Every file system that cannot take what it is wanted for."""
     readable = [(need, disk) for need, disk in wanted if isinstance(disk, Disk)]
     return [
         *(_unread(need, disk) for need, disk in wanted if isinstance(disk, Unread)),
         *(_read_only(need, disk) for need, disk in readable if not disk.is_writable),
-        *_too_small(readable, host.disk_reserve_bytes),
+        *_too_small(readable, reserve_bytes),
     ]
 
 
@@ -81,7 +87,7 @@ def _too_small(wanted: list[tuple[Need, Disk]], reserve_bytes: int) -> list[Bloc
                     what=f"free space on {disk.mount}",
                     expected=f"{say_bytes(needed)} ({parts}, reserve {say_bytes(reserve_bytes)})",
                     found=f"{say_bytes(disk.free_bytes)} of {say_bytes(disk.total_bytes)}",
-                    remedy=f"free {say_bytes(needed - disk.free_bytes)} there (modelpivot reclaim shows what no release needs), "
+                    remedy=f"free {say_bytes(needed - disk.free_bytes)} there, "
                     f"or point {' or '.join(need.setting for need, _ in shared)} to another disk",
                 )
             )

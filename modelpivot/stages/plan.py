@@ -1,9 +1,11 @@
 """The plan of a run: facts decided on, written to the run's folder, and held against what must be clear before anything is touched."""
 
+from collections.abc import Sequence
+
 from modelpivot.errors import PreconditionError
 from modelpivot.files import write_model
 from modelpivot.models.facts import Facts
-from modelpivot.models.plan import Plan
+from modelpivot.models.plan import Blocker, Plan
 from modelpivot.models.recipe import Recipe
 from modelpivot.plans.blockers import new_blockers
 from modelpivot.plans.pivot import plan_pivot
@@ -36,13 +38,7 @@ def say_plan(plan: Plan) -> str:
 
 def require_clear(plan: Plan, *, is_agreed: bool) -> None:
     """PreconditionError with every blocker and remedy, or with the questions that nobody answered. `is_agreed`: a person said yes to all of them."""
-    if plan.blockers:
-        count = f"{len(plan.blockers)} thing{'s stand' if len(plan.blockers) > 1 else ' stands'} in the way"
-        lines = [
-            f"\n  {blocker.code} {blocker.what}: expected {blocker.expected}, found {blocker.found}\n    -> {blocker.remedy}"
-            for blocker in plan.blockers
-        ]
-        raise PreconditionError(f"{count}; nothing was touched{''.join(lines)}", hint="mend these, then run it again")
+    require_none(plan.blockers)
     if plan.questions and not is_agreed:
         lines = [f"\n  {question.id}: {question.text}" for question in plan.questions]
         raise PreconditionError(
@@ -51,8 +47,18 @@ def require_clear(plan: Plan, *, is_agreed: bool) -> None:
         )
 
 
+def require_none(blockers: Sequence[Blocker]) -> None:
+    """PreconditionError with every blocker and its remedy; nothing to do without any."""
+    if not blockers:
+        return
+    count = f"{len(blockers)} thing{'s stand' if len(blockers) > 1 else ' stands'} in the way"
+    lines = [
+        f"\n  {blocker.code} {blocker.what}: expected {blocker.expected}, found {blocker.found}\n    -> {blocker.remedy}"
+        for blocker in blockers
+    ]
+    raise PreconditionError(f"{count}; nothing was touched{''.join(lines)}", hint="mend these, then run it again")
+
+
 def require_nothing_new(before: Plan, after: Plan) -> None:
     """Right before the switch: PreconditionError when something stands in the way that did not when the run began."""
-    fresh = new_blockers(before.blockers, after.blockers)
-    if fresh:
-        require_clear(after.model_copy(update={"blockers": fresh}), is_agreed=True)
+    require_none(new_blockers(before.blockers, after.blockers))

@@ -2,6 +2,8 @@
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -76,3 +78,25 @@ def test_a_wrong_host_configuration_names_its_variable(tmp_path: Path) -> None:
     assert ended.returncode == 2
     assert "MODELPIVOT_SUPERVISOR" in ended.stderr.upper()
     assert "process" in ended.stderr
+
+
+@pytest.mark.parametrize("words", [("no-such-command",), ("plan",), ("demo", "--fail", "nowhere"), ("status", "too", "many")])
+def test_wrong_words_are_one_object_too(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """With --json also what the command line itself refuses is told on standard output: exit 2."""
+    ended = command(tmp_path, *words, "--json")
+    told = json.loads(ended.stdout)
+    assert (told["error"], told["exit_code"], ended.returncode) == ("UsageError", 2, 2)
+
+
+def test_ctrl_c_is_one_object_too(tmp_path: Path) -> None:
+    """Interrupted while it waits for a Hub that never answers: exit 130, said in words and as JSON."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        hub = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        environment = {**os.environ, "MODELPIVOT_STATE_DIR": str(tmp_path), "MODELPIVOT_HUB_ENDPOINT": hub}
+        argv = [sys.executable, "-m", "modelpivot", "verify", str(tmp_path), "--repo", "acme/tiny", "--json"]
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        asked, _ = silent.accept()
+        with asked:
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+    assert (process.returncode, json.loads(out)["exit_code"], "interrupted" in err) == (130, 130, True)
