@@ -1,12 +1,14 @@
 """The two listeners of a mirror: the Hub, and the store of large files on another host name. Runs as a context manager or as a process."""
 
 import contextlib
+import socket
 import threading
 from collections.abc import Mapping
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from modelpivot.mirror.catalog import LARGE_BYTES, Catalog
 from modelpivot.mirror.faults import Faults
@@ -62,6 +64,7 @@ class Mirror:
         for server in (self._hub, self._store):
             server.shutdown()
             server.server_close()
+            server.cut_connections()
 
     def __enter__(self) -> "Mirror":
         return self.start()
@@ -74,6 +77,26 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
+
+    def __init__(self, *arguments: Any) -> None:
+        self._connections: set[socket.socket] = set()
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection on a thread of its own, and remember it while it is open."""
+        self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """The connection is over."""
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def cut_connections(self) -> None:
+        """End those that are kept open: a Hub that is down answers nobody."""
+        for connection in list(self._connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away is no news."""

@@ -2,6 +2,9 @@
 
 import threading
 import time
+from collections.abc import Callable
+
+SAME_MOMENT_S = 1.0
 
 
 class Pace:
@@ -27,9 +30,9 @@ class Pace:
 class Slots:
     """How many files may be in flight. Halved when the other side is overloaded, raised by one while that brings more bytes a second."""
 
-    def __init__(self, start: int, most: int) -> None:
+    def __init__(self, start: int, most: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.limit, self._most, self.used = max(1, min(start, most)), most, 0
-        self._changed = threading.Condition()
+        self._changed, self._clock, self._halved_at = threading.Condition(), clock, float("-inf")
         self._rate_before, self._quiet_until = 0.0, 0.0
 
     def acquire(self, stop: threading.Event) -> bool:
@@ -49,19 +52,21 @@ class Slots:
             self._changed.notify_all()
 
     def back_off(self, *, quiet_s: float = 30) -> None:
-        """Half as many, and none more for `quiet_s`."""
+        """Half as many, and none more for `quiet_s`. Several answers of one moment halve once."""
         with self._changed:
-            self.limit = max(1, self.limit // 2)
-            self._rate_before, self._quiet_until = 0.0, time.monotonic() + quiet_s
+            now = self._clock()
+            if now - self._halved_at >= SAME_MOMENT_S:
+                self.limit, self._halved_at = max(1, self.limit // 2), now
+            self._rate_before, self._quiet_until = 0.0, now + quiet_s
 
     def tune(self, rate: float) -> None:
         """Called every few seconds with the rate now: one more while the last one brought 10 % or more, else one back and a rest."""
         with self._changed:
-            if time.monotonic() < self._quiet_until or self.used < self.limit:
+            if self._clock() < self._quiet_until or self.used < self.limit:
                 return
             if rate > self._rate_before * 1.1 and self.limit < self._most:
                 self.limit, self._rate_before = self.limit + 1, rate
             elif self._rate_before and rate < self._rate_before * 1.1:
                 self.limit, self._rate_before = max(1, self.limit - 1), 0.0
-                self._quiet_until = time.monotonic() + 60
+                self._quiet_until = self._clock() + 60
             self._changed.notify_all()

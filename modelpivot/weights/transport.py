@@ -63,9 +63,8 @@ class HubOrigin:
 
     def open(self, file: ManifestFile, start: int) -> Body:
         """The file from `start` on. TransientError, WrongAnswer or Refused as `answers` tells them apart."""
-        url = f"{self.name}/{self._manifest.repo}/resolve/{self._manifest.commit}/{quote(file.path)}"
         span = {"Range": f"bytes={start}-{file.size - 1}"} if start else {}
-        response = self._follow(url, span, file)
+        response = self._follow(self._url(file), span, file)
         try:
             return HubBody(response, file, body_start(response.status, response.headers, file, start))
         except WrongAnswer as error:
@@ -76,8 +75,7 @@ class HubOrigin:
     def read_part(self, file: ManifestFile, start: int, stop: int) -> bytes:
         """Bytes `start` to `stop` (not included, at most the file's size) of one file, and no more. Errors as `open`, and when fewer come."""
         stop = min(stop, file.size)
-        url = f"{self.name}/{self._manifest.repo}/resolve/{self._manifest.commit}/{quote(file.path)}"
-        response = self._follow(url, {"Range": f"bytes={start}-{stop - 1}"}, file)
+        response = self._follow(self._url(file), {"Range": f"bytes={start}-{stop - 1}"}, file)
         try:
             begin = body_start(response.status, response.headers, file, start, stop)
             with passing_errors(file.path, "the way"):
@@ -91,6 +89,9 @@ class HubOrigin:
     def renew(self) -> None:
         """Drop every connection."""
         self._pools.clear()
+
+    def _url(self, file: ManifestFile) -> str:
+        return f"{self.name}/{self._manifest.repo}/resolve/{self._manifest.commit}/{quote(file.path)}"
 
     def _follow(self, url: str, span: Mapping[str, str], file: ManifestFile) -> urllib3.BaseHTTPResponse:
         for _ in range(REDIRECTS):

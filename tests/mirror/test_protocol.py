@@ -126,6 +126,15 @@ def test_changed_content_is_another_commit(mirror: Mirror, root: Path) -> None:
         api.model_info(REPO, revision=before)
 
 
+def test_stopped_mirror_answers_nobody(root: Path) -> None:
+    """A connection that was kept open is cut with the listener."""
+    with Mirror(root) as mirror, httpx.Client(base_url=mirror.base_url) as client:
+        assert client.get(f"/api/models/{REPO}").status_code == 200
+        mirror.stop()
+        with pytest.raises(httpx.TransportError):
+            client.get(f"/api/models/{REPO}")
+
+
 def test_hidden_folders_are_not_shown(mirror: Mirror, root: Path) -> None:
     """What tools leave in folders that start with a dot is no part of the repository."""
     (root / REPO / ".modelpivot").mkdir()

@@ -140,3 +140,14 @@ def test_slots_rise_while_that_helps_and_fall_back_when_not() -> None:
         slots.tune(rate)
         limits.append(slots.limit)
     assert limits == [3, 4, 5, 4, 4]
+
+
+def test_overload_halves_the_files_in_flight_once_a_moment() -> None:
+    """Eight answers 429 of one moment halve once, those of later moments again, down to one (D7)."""
+    now = [100.0]
+    slots, limits = Slots(8, 8, clock=lambda: now[0]), []
+    for step in (0.0, 0.1, 0.1, 2.0, 2.0, 2.0):
+        now[0] += step
+        slots.back_off()
+        limits.append(slots.limit)
+    assert limits == [4, 4, 4, 2, 1, 1]

@@ -277,16 +277,6 @@ def test_link_in_place_of_a_partial_is_not_followed(lab: Lab) -> None:
     assert victim.read_bytes() == b"untouched"
 
 
-def test_overload_lowers_the_number_of_connections() -> None:
-    """429 halves the files in flight, down to one."""
-    from modelpivot.weights.pace import Slots
-
-    slots = Slots(8, 8)
-    for expected in (4, 2, 1, 1):
-        slots.back_off()
-        assert slots.limit == expected
-
-
 def test_deadline_ends_everything(lab: Lab) -> None:
     """One deadline for the whole: a Hub that answers 503 for ever is given up then."""
     lab.mirror.faults.add(Fault(kind="status", place="resolve", status=503, times=None))
