@@ -42,19 +42,21 @@ def read_disk(path: Path) -> Disk | Unread:
             return Unread(unread=f"{path}: {parent} is no directory")
         space = os.statvfs(parent)
         mount = mount_of(parent.resolve(), Path("/proc/self/mountinfo").read_text())
+        quota = read_quota(mount.source)
+        free = space.f_bavail * space.f_frsize
         return Disk(
             path=path,
             mount=mount.point,
             kind=mount.kind,
             device=parent.stat().st_dev,
             total_bytes=space.f_blocks * space.f_frsize,
-            free_bytes=space.f_bavail * space.f_frsize,
+            free_bytes=free if quota is None else min(free, quota),
             is_writable=not space.f_flag & os.ST_RDONLY and os.access(parent, os.W_OK | os.X_OK),
             is_read_only=bool(space.f_flag & os.ST_RDONLY),
             is_noexec=bool(space.f_flag & os.ST_NOEXEC),
             is_network=mount.kind in NETWORK,
             free_inodes=space.f_favail if space.f_files else None,
-            quota_free_bytes=read_quota(mount.source),
+            quota_free_bytes=quota,
         )
     except OSError as error:
         return Unread(unread=f"{path}: {error.strerror or error}")

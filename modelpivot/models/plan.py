@@ -5,11 +5,13 @@ from typing import Literal
 from pydantic import Field
 
 from modelpivot.models.engine import Resolution
-from modelpivot.models.frozen import Frozen
+from modelpivot.models.fit import Fit
+from modelpivot.models.frozen import Frozen, Unread
 from modelpivot.models.manifest import Manifest
 from modelpivot.models.packages import PackageChange
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
+from modelpivot.models.rule import AppliedRule
 
 StepName = Literal["install", "fetch", "view", "check", "switch", "benchmark", "promote"]
 
@@ -58,6 +60,16 @@ class Step(Frozen):
         return f"{self.name}: {self.what}"
 
 
+class Removable(Frozen):
+    """Something on a disk that could make room. Nothing of it goes without a person's word."""
+
+    path: str
+    what: str
+    size_bytes: int
+    costs: str
+    """What is lost with it."""
+
+
 class Plan(Frozen):
     """What a pivot would do. Pure: made of facts, recipe and host configuration alone."""
 
@@ -75,6 +87,18 @@ class Plan(Frozen):
     questions: list[Question] = Field(default_factory=list)
     """Those that the recipe does not answer."""
     warnings: list[str] = Field(default_factory=list)
+    strategy: str = ""
+    """How old and new share the disk, in one sentence."""
+    about: dict[str, str] = Field(default_factory=dict)
+    """The model, as far as a person asks: architecture, attention, quantization, size, licence, access."""
+    decided: Recipe | None = None
+    """The recipe with what rules and fit decided: the candidate is made of it."""
+    fit: Fit | Unread | None = None
+    """None: nothing to fit (a CPU engine); Unread: a number is missing."""
+    rules: list[AppliedRule] = Field(default_factory=list)
+    """Compatibility rules that hold here."""
+    room: list[Removable] = Field(default_factory=list)
+    """What could go where the disk cannot hold both, in the order in which it hurts less."""
     packages: list[PackageChange] = Field(default_factory=list)
     """Every package that differs from the environment that serves now."""
     clients: list[str] = Field(default_factory=list)

@@ -1,5 +1,7 @@
 """Every decided value of the candidate with its reason, for the person who reads the plan. Pure; decides nothing that the release does not hold."""
 
+from collections.abc import Mapping
+
 from modelpivot.models.engine import Engine, Resolution
 from modelpivot.models.facts import Facts
 from modelpivot.models.frozen import Unread
@@ -9,17 +11,22 @@ from modelpivot.models.plan import Choice
 from modelpivot.models.pointer import say_json
 from modelpivot.models.recipe import Patch, Recipe, Scalar
 
+BY_RECIPE = "the recipe sets it"
 
-def make_choices(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine) -> list[Choice]:
-    """The choices in the order of the recipe: model, engine, patches, endpoint, flags, variables. What is unread has no choice yet."""
+
+def make_choices(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine, reasons: Mapping[str, str]) -> list[Choice]:
+    """The choices in the order of the recipe: model, engine, patches, endpoint, flags, variables. What is unread has no choice yet.
+
+    `reasons`: of what a rule or the fit decided, by flag or variable; anything else the recipe sets.
+    """
     manifest, resolution = facts.model.manifest, facts.engine.resolution
     return [
         *([] if isinstance(manifest, Unread) else [_commit(recipe, manifest)]),
         *([] if isinstance(resolution, Unread) else [_engine(recipe, engine, resolution)]),
         *(_patch(patch) for patch in recipe.patches),
         *_endpoint(recipe, host),
-        *(_flag(name, value) for name, value in recipe.serve.args.items() if value is not None and value is not False),
-        *(Choice(name=name, value=value, reason="the recipe sets it") for name, value in recipe.serve.env.items()),
+        *(_flag(name, value, reasons) for name, value in recipe.serve.args.items() if value is not None and value is not False),
+        *(Choice(name=name, value=value, reason=reasons.get(name, BY_RECIPE)) for name, value in recipe.serve.env.items()),
         *_gpu_order(recipe),
         _unconfirmed(recipe),
     ]
@@ -50,9 +57,9 @@ def _endpoint(recipe: Recipe, host: HostConfig) -> list[Choice]:
     ]
 
 
-def _flag(name: str, value: Scalar | list[str]) -> Choice:
+def _flag(name: str, value: Scalar | list[str], reasons: Mapping[str, str]) -> Choice:
     shown = "on" if value is True else " ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return Choice(name=f"--{name}", value=shown, reason="the recipe sets it")
+    return Choice(name=f"--{name}", value=shown, reason=reasons.get(f"--{name}", BY_RECIPE))
 
 
 def _gpu_order(recipe: Recipe) -> list[Choice]:

@@ -24,7 +24,7 @@ DEFAULT_SHARE = 0.92
 """vLLM's own, 0.26 to 0.32."""
 RESERVED_SHARE = 0.008
 """Where the driver does not tell: 0.4 % on an H200, 0.65 % on an RTX PRO 6000."""
-WITHOUT_LIMIT = 2**24
+WITHOUT_LIMIT = 2**36
 Args = Mapping[str, Scalar | list[str]]
 
 
@@ -47,7 +47,7 @@ def judge_fit(
     share = read_share(args)
     pool = int(memory * share) - on_gpu - work
     batch, limit, window = batch_tokens(args, memory), config.max_positions, config.attention.window
-    tokens = longest_in(pool, size, window, batch, WITHOUT_LIMIT) if not size.token_bytes else max(0, _plain_tokens(pool, size.token_bytes))
+    tokens = longest_in(pool, size, window, batch, WITHOUT_LIMIT)
     return Fit(
         parallel=parallel,
         share=share,
@@ -58,7 +58,7 @@ def judge_fit(
         pool_bytes=pool,
         kv_type=kv_type,
         bytes_per_token=size.token_bytes,
-        sequence_bytes=sequence_bytes(size, limit or WITHOUT_LIMIT, window, batch),
+        sequence_bytes=sequence_bytes(size, limit or tokens, window, batch),
         tokens=tokens,
         longest=longest_in(pool - MARGIN_BYTES, size, window, batch, limit or WITHOUT_LIMIT),
         asked=asked_length(args),
@@ -119,7 +119,3 @@ def usable_bytes(gpus: Sequence[Gpu]) -> int | Unread:
         reserved = round(gpu.total_bytes * RESERVED_SHARE) if isinstance(gpu.reserved_bytes, Unread) else gpu.reserved_bytes
         sizes.append(gpu.total_bytes - reserved)
     return min(sizes) if sizes else Unread(unread="no GPU to fit on")
-
-
-def _plain_tokens(pool: int, token_bytes: int) -> int:
-    return pool // token_bytes // 16 * 16

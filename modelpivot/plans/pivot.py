@@ -1,15 +1,19 @@
 """The plan of a pivot: candidate, choices, steps, blockers, questions. Pure: made of recipe, host, facts and engine alone."""
 
+from collections.abc import Sequence
+
 from modelpivot.models.engine import Engine
 from modelpivot.models.facts import Facts
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
-from modelpivot.models.plan import Plan
+from modelpivot.models.plan import Blocker, Plan, Question, Removable
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
+from modelpivot.plans.about import about_model
 from modelpivot.plans.blockers import find_blockers, resumes
 from modelpivot.plans.choices import make_choices
 from modelpivot.plans.clients import client_changes
+from modelpivot.plans.decide import Decided, decide
 from modelpivot.plans.environment import (
     environment_blockers,
     environment_choices,
@@ -17,28 +21,40 @@ from modelpivot.plans.environment import (
     environment_warnings,
     package_changes,
 )
+from modelpivot.plans.estimates import with_estimates
+from modelpivot.plans.fit_blockers import engine_check_blockers, fit_blockers, fit_warnings, rule_blockers
+from modelpivot.plans.host_notes import host_blockers, host_warnings
 from modelpivot.plans.notes import find_warnings, open_questions
 from modelpivot.plans.release import candidate_release
+from modelpivot.plans.room import missing_room, removables, room_questions, say_strategy
 from modelpivot.plans.steps import is_serving, missing_steps
 
 
 def plan_pivot(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine) -> Plan:
     """What a pivot to this recipe would do. With the candidate current and answering there is nothing to do, and nothing that stands in the way."""
     manifest, resolution = facts.model.manifest, facts.engine.resolution
-    candidate = _candidate(recipe, host, facts, engine)
+    decided = decide(recipe, facts, engine)
+    candidate = _candidate(decided.recipe, host, facts, engine)
     is_done = candidate is not None and is_serving(facts, candidate)
+    room = removables(facts, candidate) if missing_room(facts, engine, host) else []
     return Plan(
         recipe=recipe,
         from_release=facts.host.current.id if facts.host.current else None,
         candidate=candidate,
         manifest=None if isinstance(manifest, Unread) else manifest,
         resolution=None if isinstance(resolution, Unread) else resolution,
-        choices=[*make_choices(recipe, host, facts, engine), *environment_choices(recipe, facts, engine)],
+        strategy="" if is_done else say_strategy(facts, engine, host, room),
+        about=about_model(facts),
+        decided=decided.recipe,
+        fit=decided.fit,
+        rules=decided.applied,
+        room=[] if is_done else room,
+        choices=[*make_choices(decided.recipe, host, facts, engine, decided.reasons), *environment_choices(recipe, facts, engine)],
         packages=package_changes(recipe, facts, engine),
-        steps=missing_steps(recipe, facts, engine, candidate) if candidate else [],
-        blockers=[] if is_done else [*find_blockers(recipe, host, facts, engine, candidate), *environment_blockers(recipe, facts, engine)],
-        questions=[] if is_done else [*open_questions(recipe, facts, engine), *environment_questions(recipe, facts, engine)],
-        warnings=[*find_warnings(recipe, host, facts, candidate), *environment_warnings(facts, engine)],
+        steps=with_estimates(missing_steps(decided.recipe, facts, engine, candidate), facts) if candidate else [],
+        blockers=[] if is_done else _blockers(decided, host, facts, engine, candidate),
+        questions=[] if is_done else _questions(decided.recipe, host, facts, engine, room),
+        warnings=_warnings(decided, host, facts, engine, candidate),
         clients=client_changes(facts.host.current, candidate) if candidate else [],
         resumes=facts.host.cutover.id if facts.host.cutover and resumes(facts, candidate) else None,
     )
@@ -49,3 +65,29 @@ def _candidate(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine) -
     if isinstance(manifest, Unread) or isinstance(resolution, Unread):
         return None
     return candidate_release(recipe, host, engine, manifest, resolution)
+
+
+def _blockers(decided: Decided, host: HostConfig, facts: Facts, engine: Engine, candidate: Release | None) -> list[Blocker]:
+    return [
+        *find_blockers(decided.recipe, host, facts, engine, candidate),
+        *environment_blockers(decided.recipe, facts, engine),
+        *host_blockers(facts),
+        *rule_blockers(decided.blocks, facts),
+        *fit_blockers(decided.fit, facts),
+        *engine_check_blockers(candidate, facts),
+    ]
+
+
+def _questions(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine, room: Sequence[Removable]) -> list[Question]:
+    asked = [*environment_questions(recipe, facts, engine), *room_questions(room, missing_room(facts, engine, host))]
+    return [*open_questions(recipe, facts, engine), *(question for question in asked if question.id not in recipe.consents)]
+
+
+def _warnings(decided: Decided, host: HostConfig, facts: Facts, engine: Engine, candidate: Release | None) -> list[str]:
+    return [
+        *find_warnings(decided.recipe, host, facts, candidate),
+        *decided.warnings,
+        *fit_warnings(decided.fit),
+        *host_warnings(facts),
+        *environment_warnings(facts, engine),
+    ]

@@ -16,9 +16,7 @@ from modelpivot.weights.answers import REMEDIES, Refused, WrongAnswer, body_star
 from modelpivot.weights.content import looks_like
 from modelpivot.weights.pools import Pools
 
-REDIRECTS = 8
-CONNECT_S = 10.0
-PEEK_BYTES = 512
+REDIRECTS, CONNECT_S, PEEK_BYTES = 8, 10.0, 512
 
 
 class Body(Protocol):
