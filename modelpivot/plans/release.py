@@ -62,8 +62,9 @@ def candidate_release(recipe: Recipe, host: HostConfig, engine: Engine, manifest
 
 
 def pin_recipe(recipe: Recipe, plan: Plan) -> Recipe:
-    """The recipe at the commit and the packages that the plan found: planned again, neither moves, and the Hub is not needed once the model is on
-    disk."""
+    """The recipe at the commit and the packages that the plan found, and with what it decided: planned again, none of it moves, and the Hub is not
+    needed once the model is on disk."""
+    recipe = plan.decided or recipe
     source, engine = recipe.model, recipe.engine
     if plan.manifest is not None:
         source = source.model_copy(update={"revision": plan.manifest.commit})
