@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from modelpivot.cli.output import in_time
+from modelpivot.cli.packages import show_packages
 from modelpivot.models.facts import HostFacts
 from modelpivot.models.frozen import Unread
 from modelpivot.models.manifest import Verdict
@@ -44,6 +45,7 @@ def show_plan(console: Console, plan: Plan) -> None:
     for number, step in enumerate(plan.steps, 1):
         estimate = f"  (about {in_time(step.estimate_s)})" if step.estimate_s else ""
         console.print(f"{number}. {step}{estimate}")
+    show_packages(console, plan.packages)
     _show_choices(console, plan)
     for sentence in plan.clients:
         console.print(f"Clients: {sentence}")

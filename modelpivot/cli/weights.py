@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from modelpivot.cli.output import AsJson, answer, console, log_console
+from modelpivot.cli.output import AsJson, answer, console
+from modelpivot.cli.told import Told
 from modelpivot.errors import PreconditionError, TransientError, UsageError
-from modelpivot.models.event import Event, Kind
 from modelpivot.models.frozen import Unread
 from modelpivot.models.manifest import Counts, Manifest, Problem, Verdict
 from modelpivot.models.result import ExitCode
@@ -58,7 +58,7 @@ def fetch(
     host = read_host_config()
     options = FetchOptions(reserve_bytes=host.disk_reserve_bytes, origin=origin, max_rate=max_rate)
     manifest = _manifest_from_hub(repo, revision)
-    with _Told("download") as tell:
+    with Told("download") as tell:
         fetch_manifest(manifest, directory, endpoint=host.hub_endpoint, token=read_token(), tell=tell, options=options)
         verified = verify_directory(directory, manifest, is_full=False, tell=tell)
     if as_json:
@@ -89,7 +89,7 @@ def verify(
     if held_against is None:
         verdict = UNVERIFIABLE
     else:
-        with _Told("verify") as tell:
+        with Told("verify") as tell:
             elsewhere = receipts_elsewhere(read_host_config().state_dir, directory)
             verdict = verify_directory(directory, held_against, is_full=full, tell=tell, receipts_elsewhere=elsewhere).verdict
     answer(verdict) if as_json else show_verdict(console(), verdict)
@@ -124,24 +124,3 @@ def _manifest_from_hub(repo: str, revision: str) -> Manifest:
     if hub.hub_problem == "unreachable":
         raise TransientError(message, hint="the same command goes on when the Hub answers again")
     raise PreconditionError(message, hint="mend what it says, then the same command goes on")
-
-
-class _Told:
-    """A Tell that shows on standard error, for commands that are no run."""
-
-    def __init__(self, stage: str) -> None:
-        from modelpivot.cli.screen import Screen
-
-        self._stage, self._screen = stage, Screen(log_console())
-
-    def __enter__(self) -> "_Told":
-        self._screen.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._screen.__exit__(None, None, None)
-
-    def __call__(self, kind: Kind, message: str = "", **data: object) -> None:
-        import time
-
-        self._screen(Event.model_validate({"at": time.time(), "stage": self._stage, "kind": kind, "message": message, "data": data}))

@@ -88,11 +88,16 @@ def _put(job: _Installing, lock_text: str, name: str, words: list[str]) -> None:
     is_hashed = all(pin.is_hashed for pin in parse_pins(lock_text))
     argv: list[str | Path] = ["pip", *words, lock, "--python", environment_python(job.path)]
     argv += ["--require-hashes" if is_hashed else "--verify-hashes", *job.source.flags]
-    argv += ["--torch-backend", job.resolution.torch_backend] if job.resolution.torch_backend else []
-    if job.resolution.asked and job.resolution.asked.index:
-        argv += ["--index", job.resolution.asked.index]
+    argv += [] if job.source.flags else _index_flags(job.resolution)
     if not _put_from_cache(job, argv):
         _sync(job, argv)
+
+
+def _index_flags(resolution: Resolution) -> list[str]:
+    """Where the resolver found what the plain index does not have."""
+    backend = ["--torch-backend", resolution.torch_backend] if resolution.torch_backend else []
+    index = resolution.asked.index if resolution.asked else None
+    return backend + (["--index", index, "--index-strategy", "first-index"] if index else [])
 
 
 def _put_from_cache(job: _Installing, argv: list[str | Path]) -> bool:

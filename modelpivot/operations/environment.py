@@ -14,6 +14,7 @@ from modelpivot.errors import IntegrityError, PreconditionError
 from modelpivot.facts.environments import environment_path, provenance_file, read_environment
 from modelpivot.facts.provenance import read_provenance
 from modelpivot.facts.records import find_altered_packages
+from modelpivot.facts.users import find_users
 from modelpivot.facts.uv import Uv, read_uv
 from modelpivot.files import write_model
 from modelpivot.models.engine import Engine, EnvironmentProof, Resolution
@@ -77,18 +78,6 @@ def _refuse_in_use(path: Path) -> None:
             f"{path} no longer equals its proof, and process {users[0]} runs from it",
             hint="stop what runs from it first, or ask for another engine version: a live environment is never changed",
         )
-
-
-def find_users(path: Path) -> list[int]:
-    """Processes that run from an environment: by command line, or by a library of it that they have mapped."""
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _runs_from(entry, f"{path}/")]
-
-
-def _runs_from(process: Path, prefix: str) -> bool:
-    try:
-        return (process / "cmdline").read_bytes().startswith(prefix.encode()) or prefix in (process / "maps").read_text(errors="replace")
-    except OSError:
-        return False
 
 
 @contextmanager

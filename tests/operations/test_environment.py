@@ -17,12 +17,13 @@ import pytest
 from modelpivot.errors import CommandFailed, IntegrityError, PreconditionError, TransientError
 from modelpivot.facts.environments import answers_file, environment_path, environment_python, proof_file, read_environment
 from modelpivot.facts.resolution import KEPT
+from modelpivot.facts.users import find_users
 from modelpivot.facts.uv import read_uv
 from modelpivot.host import run_command
 from modelpivot.models.engine import EngineAnswers, EnvironmentProof, Resolution
 from modelpivot.models.host import HostConfig
 from modelpivot.models.recipe import EngineChoice
-from modelpivot.operations.environment import find_users, install_environment
+from modelpivot.operations.environment import install_environment
 from modelpivot.operations.prove import prove_environment
 from modelpivot.settings import to_environment
 from modelpivot.waiting import wait_for
