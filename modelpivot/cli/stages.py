@@ -1,22 +1,17 @@
 """install, adopt, promote, rollback: single stages by hand. None of them needs Prefect."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from modelpivot.cli.internal import code_of
 from modelpivot.cli.output import AsJson, answer, console, log_console
-from modelpivot.models.cutover import Cutover, Outcome
-from modelpivot.models.result import ExitCode
-from modelpivot.stages.context import Context
-
-EXITS: dict[Outcome | None, ExitCode] = {
-    "promoted": ExitCode.DONE,
-    "returned": ExitCode.SWITCHED_BACK,
-    "nothing_serves": ExitCode.NOTHING_SERVES,
-    "not_started": ExitCode.HELD,
-    None: ExitCode.DONE,
-}
+from modelpivot.models.cutover import Cutover
+from modelpivot.stages.context import Context, open_context
+from modelpivot.stages.recorded import LastWord, recorded
 
 
 def add_to(app: typer.Typer) -> None:
@@ -33,12 +28,13 @@ def install(recipe: str, as_json: AsJson = False) -> None:
     from modelpivot.state.lock import acquire_lock, release_lock
 
     chosen = read_recipe(recipe)
-    context = _context("install")
-    acquire_lock(context.state, run_id=context.run.id, what=f"install for {chosen.name}")
-    try:
-        proof = carry_out(context, make_plan(context, chosen))
-    finally:
-        release_lock(context.state)
+    with _own_run("install") as (context, word):
+        acquire_lock(context.state, run_id=context.run.id, what=f"install for {chosen.name}")
+        try:
+            proof = carry_out(context, make_plan(context, chosen))
+        finally:
+            release_lock(context.state)
+        word.message = f"{proof.engine} {proof.engine_version} is proved"
     answer(proof) if as_json else console().print(f"{proof.engine} {proof.engine_version} proved in {proof.path}")
 
 
@@ -55,7 +51,9 @@ def adopt(
     from modelpivot.stages.adopt import adopt as carry_out
 
     said = Said(port=port, served_name=served_name, gpus=gpus, api_key_file=api_key_file)
-    release = carry_out(_context("adopt"), unit, said)
+    with _own_run("adopt") as (context, word):
+        release = carry_out(context, unit, said)
+        word.message = f"{release.id} is the current release"
     answer(release) if as_json else console().print(f"{release.id} is the current release; it answers at {release.endpoint.base_url}")
 
 
@@ -63,27 +61,40 @@ def promote(as_json: AsJson = False) -> None:
     """Confirm the open switch: the new release becomes current."""
     from modelpivot.stages.promote import promote as carry_out
 
-    _end_with_cutover(carry_out(_context("promote")), as_json=as_json)
+    with _own_run("promote") as (context, word):
+        closed = carry_out(context)
+        word.message = say_cutover(closed)
+    _show(closed, as_json=as_json)
+    raise typer.Exit(code_of(closed))
 
 
 def rollback(as_json: AsJson = False) -> None:
     """Go back: an open switch is asked to return, else the host switches to the release before."""
     from modelpivot.stages.rollback import rollback as carry_out
 
-    _end_with_cutover(carry_out(_context("rollback")), as_json=as_json)
+    with _own_run("rollback") as (context, word):
+        closed = carry_out(context)
+        word.message = say_cutover(closed)
+    _show(closed, as_json=as_json)
+    raise typer.Exit(code_of(closed))
 
 
-def _context(name: str) -> Context:
+@contextmanager
+def _own_run(name: str) -> Iterator[tuple[Context, LastWord]]:
+    """A run of this command's own, shown as it goes and recorded like any other."""
     from modelpivot.cli.screen import Screen
+    from modelpivot.demo.following import followed
     from modelpivot.settings import read_host_config
-    from modelpivot.stages.context import open_context
 
-    return open_context(read_host_config(), name=name, listeners=[Screen(log_console())])
+    context = open_context(read_host_config(), name=name)
+    with Screen(log_console()) as screen, followed(context.run, screen), recorded(context, name) as word:
+        yield context, word
 
 
-def _end_with_cutover(cutover: Cutover, *, as_json: bool) -> None:
-    if as_json:
-        answer(cutover)
-    else:
-        console().print(f"{cutover.outcome}: {cutover.from_release} -> {cutover.to_release} {cutover.reason}")
-    raise typer.Exit(EXITS[cutover.outcome])
+def say_cutover(closed: Cutover) -> str:
+    """How a switch ended, in one line."""
+    return f"{closed.outcome}: {closed.from_release or 'nothing'} -> {closed.to_release}{f': {closed.reason}' if closed.reason else ''}"
+
+
+def _show(closed: Cutover, *, as_json: bool) -> None:
+    answer(closed) if as_json else console().print(say_cutover(closed))

@@ -11,20 +11,28 @@ from modelpivot.state.releases import read_book, read_release
 
 
 def rollback(context: Context, *, reason: str = "asked for") -> Cutover:
-    """The closed switch. An open one comes back `returned`; otherwise the release before is `promoted`. PreconditionError without one."""
+    """The closed switch. An open one comes back `returned`; otherwise the release before is `promoted`.
+
+    PreconditionError without a release before, or when the switch to it did not begin: nothing was touched.
+    """
     if cutover := read_cutover(context.state):
         ask_decision(context.state, "return", reason=reason)
         return follow_switch(context, cutover, until=is_closed)
     current, previous = read_pair(context.state)
     cutover = start_switch(context, to=previous, frm=current, confirm="automatic")
-    return follow_switch(context, cutover, until=is_closed)
+    closed = follow_switch(context, cutover, until=is_closed)
+    if closed.outcome == "not_started":
+        raise PreconditionError(f"the switch did not begin: {closed.reason}", hint="nothing was touched; mend it, then roll back again")
+    return closed
 
 
 def read_pair(state: StatePaths) -> tuple[Release | None, Release]:
     """The current release and the one before. PreconditionError when there is none, or its parts are gone."""
     book = read_book(state)
     if book.previous is None:
-        raise PreconditionError("there is no release before the current one to go back to", hint="modelpivot history lists the releases")
+        raise PreconditionError(
+            "there is no release before the current one to go back to", hint="modelpivot history tells what served when"
+        )
     previous = read_release(state, book.previous)
     missing = [str(path) for path in (previous.environment_dir, previous.view_dir) if not path.exists()]
     if missing:
