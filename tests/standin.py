@@ -137,9 +137,8 @@ def load(options: argparse.Namespace) -> None:
             time.sleep(0.2)
     for shard in range(1, 5):
         time.sleep(options.load_s / 4)
-        sys.stderr.write(f"\rLoading safetensors checkpoint shards: {25 * shard}% Completed | {shard}/4 [00:00<00:00,  5.95it/s]")
+        sys.stderr.write(f"\rLoading safetensors checkpoint shards: {25 * shard}% Completed | {shard}/4 [00:00<00:00,  5.95it/s]\n")
         sys.stderr.flush()
-    sys.stderr.write("\n")
     say("GPU KV cache size: 1,024 tokens")
 
 
