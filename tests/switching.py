@@ -17,6 +17,7 @@ import pytest
 from modelpivot.facts.endpoint import read_generates
 from modelpivot.host import is_alive
 from modelpivot.models.cutover import Cutover, ProcessId
+from modelpivot.models.engine import Gate
 from modelpivot.models.host import HostConfig
 from modelpivot.models.recipe import Deadlines, Hooks, Probe
 from modelpivot.models.release import Endpoint, Release, StartSpec
@@ -76,6 +77,7 @@ class SwitchHost:
         hooks: Hooks = Hooks(),  # noqa: B008 - frozen
         port: int | None = None,
         probes: list[Probe] = PROBES,
+        gate: Gate | None = None,
     ) -> Release:
         """A release whose engine is the stand-in, frozen in the state."""
         port = port or self.port
@@ -96,6 +98,7 @@ class SwitchHost:
             probes=probes,
             deadlines=deadlines,
             hooks=hooks,
+            gate=gate,
             created_at=time.time(),
         )
         return self.write(release)
@@ -145,7 +148,19 @@ class SwitchHost:
 
     def wait_for_phase(self, *phases: str) -> Cutover:
         """The open switch once it is in one of the phases, or beyond: a phase can be too short to be seen."""
-        order = ("intended", "draining", "stopping", "freeing", "starting", "readying", "probing", "unconfirmed", "returning", "closed")
+        order = (
+            "intended",
+            "warming",
+            "draining",
+            "stopping",
+            "freeing",
+            "starting",
+            "readying",
+            "probing",
+            "unconfirmed",
+            "returning",
+            "closed",
+        )
         least = min(order.index(phase) for phase in phases)
 
         def read() -> Cutover | None:

@@ -7,7 +7,9 @@ from pydantic import Field
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.recipe import Deadlines
 
-Phase = Literal["intended", "draining", "stopping", "freeing", "starting", "readying", "probing", "unconfirmed", "returning", "closed"]
+Phase = Literal[
+    "intended", "warming", "draining", "stopping", "freeing", "starting", "readying", "probing", "unconfirmed", "returning", "closed"
+]
 Outcome = Literal["promoted", "returned", "nothing_serves", "not_started"]
 
 

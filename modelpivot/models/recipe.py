@@ -15,7 +15,7 @@ Scalar = str | int | float | bool | None
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
-FLAG = re.compile(r"[a-z][a-z0-9-]*")
+FLAG = re.compile(r"[a-z][a-z0-9-]*(?:\.[A-Za-z0-9_.-]+)?")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OWN_FLAGS = {"model": "model.repo", "served-model-name": "served_name", "host": "bind", "port": "port", "api-key": "api_key"}
 """Flags that have a field of their own in the recipe."""
@@ -166,6 +166,8 @@ class Probe(Frozen):
 class Deadlines(Frozen):
     """Seconds that each step of the switch may take; every wait of the switch is one of these."""
 
+    warm_s: Seconds = 900
+    """While the old one serves: weights read into memory, the new engine up to its gate. What is not ready by then is left."""
     drain_s: Seconds = 60
     stop_s: Seconds = 90
     """From SIGTERM to SIGKILL of the old engine."""

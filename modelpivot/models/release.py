@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from modelpivot.models.engine import Gate
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.recipe import Deadlines, Hooks, Patch, Probe
 
@@ -53,6 +54,8 @@ class Release(Frozen):
     engine_version: str
     start: StartSpec
     endpoint: Endpoint
+    gate: Gate | None = None
+    """How far it may be started while another release serves; None: not at all."""
     gpus: int = 0
     patches: list[Patch] = Field(default_factory=list)
     probes: list[Probe] = Field(default_factory=list)

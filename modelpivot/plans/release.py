@@ -53,6 +53,7 @@ def candidate_release(recipe: Recipe, host: HostConfig, engine: Engine, manifest
             working_directory=root,
         ),
         endpoint=endpoint,
+        gate=engine.gate,
         gpus=recipe.serve.gpus,
         patches=recipe.patches,
         probes=recipe.probes,

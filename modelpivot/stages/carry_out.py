@@ -17,12 +17,12 @@ from modelpivot.models.cutover import Cutover, Outcome
 from modelpivot.models.event import Kind
 from modelpivot.models.host import HostConfig
 from modelpivot.models.release import Release
+from modelpivot.stages.bring_up import bring_up
 from modelpivot.stages.confirm import settle, wait_for_decision
-from modelpivot.stages.drain import drain, undrain
+from modelpivot.stages.drain import drain
 from modelpivot.stages.hand import AskedToReturn, Hand
-from modelpivot.stages.probe import probe
-from modelpivot.stages.serve import serve, wait_until_ready
 from modelpivot.stages.stop import name_blockers, prove_free, stop
+from modelpivot.stages.warm import warm
 from modelpivot.state.cutovers import close_cutover, read_cutover, read_decision
 from modelpivot.state.lock import release_lock, take_over_lock
 from modelpivot.state.paths import StatePaths
@@ -77,7 +77,7 @@ def _carry_out_alone(host: HostConfig, state: StatePaths, cutover: Cutover, *, i
     frm = read_release(state, cutover.from_release) if cutover.from_release else None
     to = read_release(state, cutover.to_release)
     endpoints = [release.endpoint for release in (frm, to) if release is not None]
-    is_down = is_back and cutover.phase not in ("intended", "draining", "unconfirmed")
+    is_down = is_back and cutover.phase not in ("intended", "warming", "draining", "unconfirmed")
     client = Client(endpoints, earlier=cutover.lost, is_down=is_down, state=state)
     hand = Hand(state, cutover, choose_supervisor(host, state), client)
     for sign in (signal.SIGTERM, signal.SIGINT):
@@ -122,15 +122,18 @@ def _switch(hand: Hand, frm: Release | None, to: Release) -> tuple[Outcome, str]
 
 def _go_forward(hand: Hand, frm: Release | None, to: Release) -> str:
     """The way of a switch, one step after another; what stays to be said about it."""
+    hand.enter("warming")
+    warm(hand, frm, to)
     hand.enter("draining")
     if frm is not None:
         drain(hand, frm)
         hand.enter("stopping")
         stop(hand, frm)
     hand.enter("freeing")
-    hand.supervisor.stop(to, timeout_s=to.deadlines.stop_s)
+    if not hand.is_at_gate(to):
+        hand.supervisor.stop(to, timeout_s=to.deadlines.stop_s)
     prove_free(hand, frm, to)
-    _bring_up(hand, to)
+    bring_up(hand, to)
     record_proved(hand.state, to.id)
     settle(hand)
     reason = wait_for_decision(hand, to)
@@ -149,24 +152,21 @@ def _make_current(hand: Hand, stays: Release, goes: Release | None) -> None:
         hand.tell("switch", "warning", f"{stays.id} serves, and may not after a boot: {error.message}", release=stays.id)
 
 
-def _bring_up(hand: Hand, release: Release) -> None:
-    hand.enter("starting")
-    serve(hand, release)
-    hand.enter("readying")
-    wait_until_ready(hand, release)
-    hand.enter("probing")
-    probe(hand, release)
-    undrain(hand, release)
-
-
 def _undo(hand: Hand, frm: Release | None, to: Release) -> tuple[Outcome, str]:
     """What a dead switch process began is taken back; a promotion that was already written stands."""
-    if hand.cutover.phase == "intended":
-        return "not_started", "the switch process died before it touched anything"
+    if hand.cutover.phase in ("intended", "warming"):
+        _end_waiting(hand, frm, to)
+        return "not_started", "the switch process died before it touched what serves"
     if stands := _name_why_it_stands(hand, frm, to):
         _make_current(hand, to, frm)
         return "promoted", stands
     return _go_back(hand, frm, to, SwitchFailed(hand.cutover.reason or f"the switch process died in phase {hand.cutover.phase}"))
+
+
+def _end_waiting(hand: Hand, frm: Release | None, to: Release) -> None:
+    """An engine ends at its gate when its switch does; here that is waited for."""
+    if to != frm:
+        hand.supervisor.stop(to, timeout_s=to.deadlines.stop_s)
 
 
 def _name_why_it_stands(hand: Hand, frm: Release | None, to: Release) -> str:
@@ -186,6 +186,7 @@ def _go_back(hand: Hand, frm: Release | None, to: Release, why: PivotError) -> t
     """The same steps with the releases exchanged, twice if need be. Whatever happens, what it ends in is said."""
     cause = list(getattr(why, "cause", ())) or list(getattr(why, "last_lines", ()))
     hand.free_reserve()
+    hand.close_gate()
     hand.client.resume()
     hand.rewrite(phase="returning", phase_since=time.time(), reason=why.message, cause=cause or hand.cutover.cause)
     hand.tell("switch", "warning", f"going back: {why.message}")
@@ -214,7 +215,7 @@ def _bring_back(hand: Hand, frm: Release, to: Release, *, is_last: bool) -> str:
         stop(hand, frm)
     prove_free(hand, to, frm)
     try:
-        _bring_up(hand, frm)
+        bring_up(hand, frm)
     except SwitchFailed as error:
         if not is_last or error.step != "probe" or hand.supervisor.status(frm).state != "running":
             raise

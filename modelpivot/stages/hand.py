@@ -14,6 +14,7 @@ from modelpivot.files import write_atomic
 from modelpivot.models.cutover import Cutover, Phase, StepTime
 from modelpivot.models.event import Kind
 from modelpivot.models.release import Release
+from modelpivot.stages.gated import GatedStart
 from modelpivot.state.cutovers import read_decision, write_cutover
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.runs import Journal
@@ -38,6 +39,8 @@ class Hand:
         self.state, self.cutover, self.supervisor, self.client = state, cutover, supervisor, client
         self.is_signalled = threading.Event()
         """Set by SIGTERM and SIGINT: the same as being asked to return."""
+        self.gated: GatedStart | None = None
+        """The new release's engine, waiting at its gate."""
         self._journal = Journal(state.run(cutover.run_id), "switch")
 
     def enter(self, phase: Phase) -> None:
@@ -95,6 +98,21 @@ class Hand:
         result = StepTime(name=name, seconds=seconds, result="done" if kind == "finished" else "failed", release=release.id)
         self.cutover = self.cutover.model_copy(update={"steps": [*self.cutover.steps, result]})
         self.tell(name, kind, message, seconds=seconds, release=release.id)
+
+    def is_at_gate(self, release: Release) -> bool:
+        """Whether this release's engine waits at its gate: its processes are there and hold nothing yet."""
+        return self.gated is not None and self.gated.release.id == release.id
+
+    def take_gated(self) -> GatedStart:
+        """The engine at its gate, to be opened or closed now."""
+        assert self.gated is not None
+        gated, self.gated = self.gated, None
+        return gated
+
+    def close_gate(self) -> None:
+        """Whoever waits at the gate ends; nothing to do when nobody does."""
+        if self.gated is not None:
+            self.take_gated().close()
 
     def check(self) -> None:
         """AskedToReturn when somebody asked; nothing counts on the way back. A switch that never comes by here hangs."""

@@ -154,7 +154,8 @@ def _serving(state: StatePaths, cutover: Cutover | None) -> str | None:
     if cutover is None or cutover.outcome == "not_started":
         return read_book(state).current
     if cutover.outcome is None:
-        return {"intended": cutover.from_release, "draining": cutover.from_release, "unconfirmed": cutover.to_release}.get(cutover.phase)
+        before = dict.fromkeys(("intended", "warming", "draining"), cutover.from_release)
+        return (before | {"unconfirmed": cutover.to_release}).get(cutover.phase)
     return {"promoted": cutover.to_release, "returned": cutover.from_release}.get(cutover.outcome)
 
 

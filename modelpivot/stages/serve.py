@@ -19,10 +19,15 @@ LOG_PAUSE = 3
 """Times as long as reading the log took, it is left alone: a flooded one must not keep us from seeing a death."""
 
 
-def serve(hand: Hand, release: Release) -> None:
-    """Start the unit; nothing to do when it runs. CommandFailed when its binary does not start."""
+def serve(hand: Hand, release: Release) -> bool:
+    """Start the unit: open its gate where it waits at one, plain otherwise; nothing to do when it runs. Whether it came through a gate.
+
+    CommandFailed when its binary does not start.
+    """
     with hand.step("serve", release):
+        is_gated = hand.is_at_gate(release) and hand.take_gated().open()
         hand.supervisor.start(release)
+    return is_gated
 
 
 def wait_until_ready(hand: Hand, release: Release) -> None:

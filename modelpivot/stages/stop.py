@@ -24,7 +24,7 @@ def prove_free(hand: Hand, gone: Release | None, coming: Release) -> None:
     """Wait until what `coming` needs is measured free, `free_s` at most; SwitchFailed names everything that stands in the way."""
     with hand.step("prove free", coming):
         hand.wait(
-            lambda: read_free(hand.supervisor, gone, coming),
+            lambda: read_free(hand.supervisor, gone, coming, is_waiting=hand.is_at_gate(coming)),
             judge_free,
             step="prove free",
             what=f"a free place for {coming.id}",
@@ -32,11 +32,12 @@ def prove_free(hand: Hand, gone: Release | None, coming: Release) -> None:
         )
 
 
-def read_free(supervisor: Supervisor, gone: Release | None, coming: Release) -> FreeFact:
-    """What is left of `gone` and what else holds the place of `coming`. A coming release that runs already holds its own place."""
+def read_free(supervisor: Supervisor, gone: Release | None, coming: Release, *, is_waiting: bool = False) -> FreeFact:
+    """What is left of `gone` and what else holds the place of `coming`. A coming release that runs already, and does not wait at its gate,
+    holds its own place."""
     own = {process.pid for process in supervisor.processes(coming)}
     left = {process.pid for process in supervisor.processes(gone)} - own if gone else set()
-    is_gpu_free_needed = coming.gpus > 0 and not own
+    is_gpu_free_needed = coming.gpus > 0 and (is_waiting or not own)
     return FreeFact(
         port=coming.endpoint.port,
         leftovers=sorted(left),

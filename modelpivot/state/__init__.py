@@ -5,6 +5,8 @@
                       unit.json         its process (process supervisor)
                       probe.json        its record of log-probabilities
                       log               output of the engine since its last start
+                      gate/             its engine waits there while the old one serves
+                      plain.txt         why it is not started through the gate any more
 <state>/releases.json                   current, previous, proved
 <state>/cutover.json, decision.json     the open switch, and what is asked of it
 <state>/lock.json, lock.guard           who may change this host

@@ -97,6 +97,16 @@ class ReleasePaths:
         return self.root / "log"
 
     @property
+    def gate(self) -> Path:
+        """Where its engine waits at the gate, and who opens it; absent: nobody waits."""
+        return self.root / "gate"
+
+    @property
+    def plain(self) -> Path:
+        """Why this release is only ever started plain from now on; absent: it may come through the gate."""
+        return self.root / "plain.txt"
+
+    @property
     def caches(self) -> Path:
         """Compiled kernels, kept from start to start."""
         return self.root / "caches"

@@ -72,6 +72,13 @@ class ProcessSupervisor:
         unit = self._read(release)
         if unit and not unit.is_stopping and self.status(release).state == "running":
             return self.status(release)
+        return self._launch(release, release.start.argv)
+
+    def start_gated(self, release: Release, argv: Sequence[str]) -> UnitStatus:
+        """The same with another command line: the process that waits at the gate is the engine's own when it is open."""
+        return self._launch(release, argv)
+
+    def _launch(self, release: Release, argv: Sequence[str]) -> UnitStatus:
         self.stop(release, timeout_s=release.deadlines.stop_s)
         environment = _environment(release)
         unit = Unit(token=secrets.token_hex(16), argv_digest=digest_text(*release.start.argv))
@@ -80,7 +87,7 @@ class ProcessSupervisor:
         with contextlib.suppress(FileNotFoundError):
             log.replace(log.with_name("log.1"))
         own = {UNIT_VARIABLE: release.id, TOKEN_VARIABLE: unit.token}
-        main = spawn_detached(release.start.argv, env=environment | own, log=log, cwd=release.start.working_directory)
+        main = spawn_detached(argv, env=environment | own, log=log, cwd=release.start.working_directory)
         self._write(release, unit.model_copy(update={"main": main}))
         return self.status(release)
 

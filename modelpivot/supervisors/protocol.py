@@ -31,6 +31,13 @@ class Supervisor(Protocol):
         """Start the unit; nothing to do when it runs. CommandFailed when the binary is missing."""
         ...
 
+    def start_gated(self, release: Release, argv: Sequence[str]) -> UnitStatus:
+        """Start the unit with another command line, that of its gate; when the gate is open, `start` makes the unit what it always is.
+
+        Such a unit is never started again by itself. CommandFailed when it cannot be: nothing runs then.
+        """
+        ...
+
     def stop(self, release: Release, *, timeout_s: float) -> None:
         """SIGTERM, SIGKILL after `timeout_s`; returns when nothing of the unit is left, or raises."""
         ...

@@ -78,6 +78,10 @@ class SystemdSupervisor:
         self._remember(release, show(unit))
         return self.status(release)
 
+    def start_gated(self, release: Release, argv: Sequence[str]) -> UnitStatus:
+        """CommandFailed: units are started plain."""
+        raise CommandFailed(f"{unit_name(release)} is started plain", argv=argv)
+
     def stop(self, release: Release, *, timeout_s: float) -> None:
         """Stop the unit, SIGKILL after `timeout_s`; nothing of it is left afterwards and its failure is cleared, or CommandFailed names what is left.
 
