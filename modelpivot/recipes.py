@@ -42,7 +42,7 @@ def recipe_digest(recipe: Recipe) -> str:
 def read_engines() -> dict[str, Engine]:
     """All engines of `deployments/engines.yaml` by name."""
     path = deployments() / "engines.yaml"
-    document = _load(path)
+    document = load_yaml(path)
     try:
         entries = TypeAdapter(dict[str, dict[str, object]]).validate_python(document)
         return {name: Engine.model_validate({"name": name, **entry}) for name, entry in entries.items()}
@@ -70,7 +70,8 @@ def _find(name_or_path: str) -> Path:
     return deployments() / "recipes" / f"{name_or_path}.yaml"
 
 
-def _load(path: Path) -> object:
+def load_yaml(path: Path) -> object:
+    """Any YAML file. UsageError when it cannot be read, or is none."""
     try:
         return yaml.safe_load(path.read_text())
     except OSError as error:
@@ -80,7 +81,7 @@ def _load(path: Path) -> object:
 
 
 def _parse(path: Path) -> Recipe:
-    document = _load(path)
+    document = load_yaml(path)
     if not isinstance(document, dict):
         raise UsageError(f"{path}: expected a mapping of fields, found {type(document).__name__}")
     try:

@@ -7,7 +7,7 @@ import typer
 from typer._click.exceptions import UsageError as WrongWords
 from typer.core import TyperGroup
 
-from modelpivot.cli import bench, demo, env, look, run, stages, weights
+from modelpivot.cli import bench, demo, env, look, plan, recipe, run, stages, weights
 from modelpivot.cli.internal import internal
 from modelpivot.errors import Interrupted, UsageError
 
@@ -37,6 +37,6 @@ app = typer.Typer(
     help="Move a GPU host from the language model it serves to another one: staged, proved, measured, and back by itself when it is not good.",
 )
 
-for module in (bench, demo, env, look, run, stages, weights):
+for module in (bench, demo, env, look, plan, recipe, run, stages, weights):
     module.add_to(app)
 app.registered_commands.extend(internal.registered_commands)

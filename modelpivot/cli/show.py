@@ -1,4 +1,4 @@
-"""Facts, plans and results as a person reads them in a terminal."""
+"""Verdicts and results as a person reads them in a terminal."""
 
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
@@ -6,11 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from modelpivot.cli.output import in_time
-from modelpivot.cli.packages import show_packages
-from modelpivot.models.facts import HostFacts
-from modelpivot.models.frozen import Unread
 from modelpivot.models.manifest import Verdict
-from modelpivot.models.plan import Plan
 from modelpivot.models.result import RunResult
 from modelpivot.models.size import say_bytes
 from modelpivot.stages.benchmark import say_measurement
@@ -29,68 +25,6 @@ def table(*columns: str) -> Table:
     for column in columns:
         made.add_column(column)
     return made
-
-
-def show_plan(console: Console, plan: Plan) -> None:
-    """The plan, what stands in the way first."""
-    console.print(Text(f"{plan.from_release or 'nothing'} -> {plan.candidate.id if plan.candidate else plan.recipe.name}", "bold"))
-    for blocker in plan.blockers:
-        console.print(Text(f"✗ {blocker}", "red"))
-    for question in plan.questions:
-        console.print(Text(f"? {question.text} (consent id: {question.id})", "yellow"))
-    for warning in plan.warnings:
-        console.print(Text(f"! {warning}", "yellow"))
-    if plan.is_no_change:
-        console.print("Nothing to do: it is served already.")
-    for number, step in enumerate(plan.steps, 1):
-        estimate = f"  (about {in_time(step.estimate_s)})" if step.estimate_s else ""
-        console.print(f"{number}. {step}{estimate}")
-    show_packages(console, plan.packages)
-    _show_choices(console, plan)
-    for sentence in plan.clients:
-        console.print(f"Clients: {sentence}")
-
-
-def _show_choices(console: Console, plan: Plan) -> None:
-    if not plan.choices:
-        return
-    rows = table("choice", "value", "because")
-    for choice in plan.choices:
-        rows.add_row(choice.name, choice.value, choice.reason)
-    console.print(rows)
-
-
-def show_facts(console: Console, facts: HostFacts) -> None:
-    """The host on one screen."""
-    rows = table("fact", "value")
-    for name, value in _fact_rows(facts):
-        rows.add_row(name, value)
-    console.print(rows)
-
-
-def _fact_rows(facts: HostFacts) -> list[tuple[str, str]]:
-    rows = [("serves", facts.current.id if facts.current else "nothing by us"), ("answers", str(facts.current_answers))]
-    if isinstance(facts.gpus, Unread):
-        rows.append(("GPUs", str(facts.gpus)))
-    else:
-        rows += [
-            (f"GPU {gpu.index}", f"{gpu.name}, {_bytes(gpu.used_bytes)} of {_bytes(gpu.total_bytes)} used") for gpu in facts.gpus.gpus
-        ] or [("GPUs", "none")]
-    for disk in facts.disks:
-        rows.append(
-            ("disk", str(disk))
-            if isinstance(disk, Unread)
-            else (f"disk {disk.path}", f"{say_bytes(disk.free_bytes)} free of {say_bytes(disk.total_bytes)}")
-        )
-    rows.append(("memory", _bytes(facts.memory_bytes)))
-    rows += [(name, str(tool) if isinstance(tool, Unread) else f"{tool.path} {tool.version}") for name, tool in facts.tools.items()]
-    if facts.cutover:
-        rows.append(("open switch", f"to {facts.cutover.to_release}: {facts.cutover.phase}"))
-    return rows
-
-
-def _bytes(count: int | Unread) -> str:
-    return str(count) if isinstance(count, Unread) else say_bytes(count)
 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:

@@ -1,0 +1,154 @@
+"""The layers of a community recipe, one over the other: variant, hardware, strategy, features, division among GPUs. Pure."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from modelpivot.models.recipe import VARIABLE
+from modelpivot.plans.engine_words import Value, parse_words
+
+STRATEGIES = {"single_node_tp": (), "single_node_tep": ("enable-expert-parallel",), "single_node_dep": ("enable-expert-parallel",)}
+GENERATIONS = {
+    "hopper": ("h100", "h200", "h20", "gh200"),
+    "blackwell": ("b200", "b300", "gb200", "gb300", "rtx_pro_6000", "rtx_5090", "dgx_spark_gb10", "dgx_station_gb300"),
+    "ampere": ("a100", "a10", "a40"),
+    "ada": ("l4", "l40", "l40s", "rtx_4090"),
+}
+CARD_GB = 80
+"""A card's memory where the file says only how much is needed in all."""
+
+
+class Gathered(NamedTuple):
+    """Flags and variables on the way, the later word over the earlier."""
+
+    flags: dict[str, Value]
+    env: dict[str, str]
+    reasons: dict[str, str]
+    left: list[str]
+
+    def take(self, args: object, env: object, why: str, key: str) -> None:
+        """Add one layer's words."""
+        words = parse_words(args)
+        self.left.extend(f"{key}: {phrase}" for phrase in words.left)
+        for name, value in words.flags.items():
+            self.flags.pop(name, None)
+            self.flags[name] = value
+            self.reasons[f"serve.args.{name}"] = why
+        for name, value in _variables(env):
+            if VARIABLE.fullmatch(name) and "\n" not in value and "\0" not in value:
+                self.env[name] = value
+                self.reasons[f"serve.env.{name}"] = why
+            else:
+                self.left.append(f"{key}: variable {name!r} is none that a recipe can hold")
+
+
+def take_variant(gathered: Gathered, name: str, chosen: Mapping[str, Any], hardware: str | None) -> None:
+    """The chosen variant, and what it says of hardware."""
+    key = f"variants.{name}"
+    gathered.take(chosen.get("args"), chosen.get("env"), key, f"{key}.args")
+    gathered.take(chosen.get("extra_args"), chosen.get("extra_env"), key, f"{key}.extra_args")
+    take_overrides(gathered, mapping(chosen.get("hardware_overrides")), hardware, f"{key}.hardware_overrides")
+
+
+def take_overrides(gathered: Gathered, overrides: Mapping[str, Any], hardware: str | None, key: str) -> None:
+    """Those of the brand, the generation and the card itself; all others are for other hardware."""
+    wanted = _hardware_keys(hardware)
+    for name in [*(each for each in wanted if each in overrides), *(each for each in overrides if each not in wanted)]:
+        block = mapping(overrides[name])
+        if name not in wanted:
+            gathered.left.append(f"{key}.{name}: for other hardware (--hardware takes it)")
+            continue
+        gathered.take(block.get("args"), block.get("env"), f"{key}.{name}", f"{key}.{name}.args")
+        gathered.take(block.get("extra_args"), block.get("extra_env"), f"{key}.{name}", f"{key}.{name}.extra_args")
+        gathered.left.extend(
+            f"{key}.{name}.{other}: no part of a recipe here" for other in block if other not in ("args", "env", "extra_args", "extra_env")
+        )
+
+
+def _hardware_keys(hardware: str | None) -> list[str]:
+    if hardware is None:
+        return ["nvidia"]
+    generation = [name for name, cards in GENERATIONS.items() if hardware in cards]
+    return list(dict.fromkeys(["nvidia", *generation, hardware]))
+
+
+def take_strategy(gathered: Gathered, overrides: Mapping[str, Any], strategy: str) -> None:
+    """What the file says of the chosen strategy."""
+    for name, block in overrides.items():
+        key, values = f"strategy_overrides.{name}", mapping(block)
+        if name != strategy:
+            gathered.left.append(f"{key}: for another strategy than {strategy} (--strategy takes those of one host)")
+            continue
+        gathered.take(values.get("extra_args", values.get("args")), values.get("extra_env", values.get("env")), key, key)
+        if isinstance(values.get("tp"), int):
+            gathered.flags["tensor-parallel-size"] = values["tp"]
+            gathered.reasons["serve.args.tensor-parallel-size"] = f"{key}.tp"
+
+
+def take_features(gathered: Gathered, whole: Mapping[str, Any], variant: str, hardware: str | None) -> None:
+    """All that are on by default; one that a person must ask for is listed."""
+    opt_in = whole.get("opt_in_features")
+    asked_for = [str(each) for each in opt_in] if isinstance(opt_in, list) else []
+    for name, feature in mapping(whole.get("features")).items():
+        key, block = f"features.{name}", mapping(feature)
+        if name in asked_for:
+            gathered.left.append(f"{key}: off unless asked for (opt_in_features); add its flags to serve.args")
+            continue
+        mode = mapping(mapping(block.get("modes")).get(_mode(block)))
+        layers = [block, mode, *(mapping(mapping(block.get("hardware_overrides")).get(each)) for each in _hardware_keys(hardware))]
+        if isinstance(mode.get("variants"), list) and variant not in mode["variants"]:
+            layers.remove(mode)
+        for layer in layers:
+            gathered.take(layer.get("args"), layer.get("env"), key, f"{key}.args")
+
+
+def _mode(block: Mapping[str, Any]) -> str:
+    return word(block.get("default_mode")) or str(next(iter(mapping(block.get("modes"))), ""))
+
+
+def divide(gathered: Gathered, chosen: Mapping[str, Any], strategy: str, asked: int | None) -> int:
+    """GPUs, and how the strategy divides the model among them."""
+    stated = next(
+        (value for value in (gathered.flags.get("tensor-parallel-size"), chosen.get("tp")) if isinstance(value, int) and value > 0), None
+    )
+    needed = chosen.get("vram_minimum_gb")
+    guess = _power_of_two(needed / CARD_GB) if isinstance(needed, int | float) and not isinstance(needed, bool) else 1
+    count = asked or stated or guess
+    if asked is None:
+        said = (
+            f"variants.*.vram_minimum_gb is {needed}: as many cards of {CARD_GB} GB; set what the host has"
+            if needed
+            else "the file does not say"
+        )
+        gathered.reasons["serve.gpus"] = said if stated is None else "as the file divides it"
+    flag = "data-parallel-size" if strategy == "single_node_dep" else "tensor-parallel-size"
+    if count > 1 or flag in gathered.flags:
+        gathered.flags[flag] = count
+        gathered.reasons[f"serve.args.{flag}"] = f"strategy {strategy} over {count} GPUs"
+    for flag in STRATEGIES[strategy]:
+        gathered.flags[flag] = True
+        gathered.reasons[f"serve.args.{flag}"] = f"strategy {strategy}"
+    return count
+
+
+def _power_of_two(cards: float) -> int:
+    return next((size for size in (1, 2, 4, 8) if size >= cards), 8)
+
+
+def _variables(env: object) -> list[tuple[str, str]]:
+    if isinstance(env, Mapping):
+        return [
+            (str(name), "" if value is None else str(value).lower() if isinstance(value, bool) else str(value))
+            for name, value in env.items()
+        ]
+    pairs = [str(each).partition("=") for each in env] if isinstance(env, list) else []
+    return [(name, value) for name, _, value in pairs]
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """A mapping; an empty one for any other shape."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def word(value: object) -> str:
+    """A word; empty for any other shape."""
+    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
