@@ -30,15 +30,20 @@ PRIVATE = (Path("/tmp"), Path("/var/tmp"))
 NEEDED = ("/lib/systemd/systemd", "/usr/bin/dbus-daemon", "/usr/bin/systemd-run", "/usr/bin/nsenter", "/usr/bin/setpriv", "/bin/ip")
 
 
+UNABLE = "this machine cannot"
+"""Begins the reason of a skip that no package mends; such a skip is none of the failures that MODELPIVOT_TEST_NO_SKIP makes."""
+
+
 def missing() -> str:
     """Why no sandbox can be started here; empty: it can."""
     if os.geteuid():
-        return "the systemd sandbox needs root"
+        return f"{UNABLE}: the systemd sandbox needs root"
     if absent := [path for path in NEEDED if not Path(path).exists()]:
         return f"the systemd sandbox needs {', '.join(absent)} (Debian packages systemd, dbus, iproute2, util-linux)"
     if "overlay" not in Path("/proc/filesystems").read_text():
-        return "the systemd sandbox needs a kernel with overlayfs"
-    return ""
+        return f"{UNABLE}: the systemd sandbox needs a kernel with overlayfs"
+    made = run_command(["unshare", "--mount", "--pid", "--fork", "--cgroup", "--uts", "true"], timeout_s=10, is_checked=False)
+    return f"{UNABLE}: the systemd sandbox needs namespaces of its own: {made.stderr.strip()}" if made.returncode else ""
 
 
 class SandboxGone(Exception):
@@ -90,8 +95,8 @@ class Worker:
 class Sandbox:
     """One machine with a systemd of its own. What is written inside outlives `stop` and `reboot`; `forget` drops it."""
 
-    def __init__(self, state: Path, *, has_private_net: bool = True) -> None:
-        self.state = state
+    def __init__(self, state: Path, *, has_private_net: bool = True, call_s: float = 120) -> None:
+        self.state, self._call_s = state, call_s
         self._options = ["--keep-upper", "--parent-pid", str(os.getpid()), *(["--private-net"] if has_private_net else [])]
         self._command = SCRIPT
         if any(ROOT.is_relative_to(private) for private in PRIVATE):
@@ -147,12 +152,12 @@ class Sandbox:
         return self.exec("bash", "-euo", "pipefail", "-c", script, timeout_s=timeout_s).stdout.rstrip("\n")
 
     def call(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call a function of a module, or a method of a picklable object, inside. It has 120 s; what it raises is raised here."""
+        """Call a function of a module, or a method of a picklable object, inside. It has `call_s`; what it raises is raised here."""
         worker = (
             self._idle.pop() if self._idle else Worker(self._inside("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "tests.lab.worker"))
         )
         try:
-            answer = worker.call(function, 120, args, kwargs)
+            answer = worker.call(function, self._call_s, args, kwargs)
         except SandboxGone:
             worker.end()
             raise
