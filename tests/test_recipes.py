@@ -50,11 +50,11 @@ def test_the_demo_takes_out_the_kv_setting_and_keeps_the_name_that_clients_use()
 
 
 def test_the_pivot_of_the_brief_is_written_down() -> None:
-    """Eight GPUs, tensor parallel 8, the kimi_k2 parsers, and the NCCL variables for PCIe."""
+    """Eight GPUs, tensor parallel 8 and the kimi_k2 parsers; what depends on the host is left to the plan."""
     recipe = read_recipe("kimi-k2.5-nvfp4")
     assert recipe.serve.gpus == recipe.serve.args["tensor-parallel-size"] == 8
     assert {recipe.serve.args["tool-call-parser"], recipe.serve.args["reasoning-parser"]} == {"kimi_k2"}
-    assert recipe.serve.env == {"NCCL_PROTO": "LL", "NCCL_P2P_LEVEL": "SYS"}
+    assert recipe.serve.env == {} and recipe.patches == [] and "max-model-len" not in recipe.serve.args
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,20 @@ CONFIG: dict[str, Any] = {
 }
 
 
+def stated_recipe() -> Recipe:
+    """The brief's recipe with everything said in it, as an engineer would write who leaves nothing to rules."""
+    recipe = read_recipe("kimi-k2.5-nvfp4")
+    why = "an FP8 KV cache fails on compute capability 12.0"
+    patches = [
+        {"pointer": "/quantization_config/kv_cache_scheme", "expected": SCHEME, "remove": True, "why": why},
+        {"file": "hf_quant_config.json", "if_present": True, "pointer": "/quantization/kv_cache_quant_algo", "expected": "FP8", "why": why},
+    ]
+    serve = recipe.serve.model_dump()
+    serve["args"] |= {"max-model-len": 131072}
+    serve["env"] = {"NCCL_PROTO": "LL", "NCCL_P2P_LEVEL": "SYS"}
+    return Recipe.model_validate(recipe.model_dump() | {"patches": patches, "serve": serve})
+
+
 def manifest(
     repo: str = "nvidia/Kimi-K2.5-NVFP4", commit: str = COMMIT, *, shards: int = 119, shard_bytes: int = 4_540_000_000
 ) -> Manifest:
@@ -157,7 +171,7 @@ def small_facts(recipe: Recipe, *, engine: Engine = CPU, **host: Any) -> Facts:
 
 def brief_plan(change: Callable[[Facts], Facts] = lambda facts: facts, **facts: Any) -> Plan:
     """The plan of the brief's pivot over changed facts."""
-    return plan_pivot(read_recipe("kimi-k2.5-nvfp4"), HOST, change(brief_facts(**facts)), CUDA)
+    return plan_pivot(stated_recipe(), HOST, change(brief_facts(**facts)), CUDA)
 
 
 def open_cutover(to: str, *, phase: str = "unconfirmed", frm: str | None = None) -> Cutover:

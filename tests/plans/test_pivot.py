@@ -28,9 +28,10 @@ from tests.plans.samples import (
     open_cutover,
     resolution,
     small_facts,
+    stated_recipe,
 )
 
-KIMI = read_recipe("kimi-k2.5-nvfp4")
+KIMI = stated_recipe()
 
 
 def codes(plan: Plan) -> list[str]:

@@ -11,9 +11,9 @@ from modelpivot.models.release import Release
 from modelpivot.plans.clients import client_changes, flags_of
 from modelpivot.plans.release import candidate_release, flags, model_file
 from modelpivot.recipes import read_recipe
-from tests.plans.samples import COMMIT, CPU, CUDA, HOST, manifest, resolution
+from tests.plans.samples import COMMIT, CPU, CUDA, HOST, manifest, resolution, stated_recipe
 
-KIMI = read_recipe("kimi-k2.5-nvfp4")
+KIMI = stated_recipe()
 
 
 def release(recipe: Recipe = KIMI, **changes: Any) -> Release:
