@@ -55,12 +55,12 @@ def _measure_all(context: Context, release: Release, workloads: Sequence[Workloa
     points = [point for workload in workloads for point in workload.points()]
     total, done, start = sum(point.repeats for point in points), 0, name_start(context, release)
     before = _count_before(context, points, start, tell)
-    out = context.run.benchmark / release.id
+    out = context.run.benchmark / release.id / start.replace(" ", "-")
     asked = context.state.asked(release.endpoint.port)
     for point in points:
-        for repeat in range(point.repeats):
+        for _ in range(point.repeats):
             tell("progress", point.name, done=done, total=total, unit="measurements")
-            number = before.get(point.digest, 0) + repeat + 1
+            number = before[point.digest] = before.get(point.digest, 0) + 1
             yield run_workload(release, point, out, tell, number=number, asked=asked, start=start)
             done += 1
 
@@ -87,9 +87,9 @@ def _keep_all(
     standing: Standing,
     tell: Journal,
 ) -> None:
-    setup, points = read_setup(context.host, release), {point.digest: point for workload in workloads for point in workload.points()}
+    setup, points = read_setup(context.host, release), {point.name: point for workload in workloads for point in workload.points()}
     results = [
-        _result(context, release, setup, points[one.workload_digest], one).model_copy(
+        _result(context, release, setup, points[one.workload], one).model_copy(
             update={"recipe_digest": recipe_digest, "standing": standing}
         )
         for one in measurements

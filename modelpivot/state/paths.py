@@ -52,7 +52,7 @@ class RunPaths:
 
     @property
     def benchmark(self) -> Path:
-        """What the benchmark client wrote, one folder a release."""
+        """What the benchmark client wrote, one folder a release and start."""
         return self.root / "benchmark"
 
     @property
