@@ -1,5 +1,7 @@
 """Bring a release up: started, ready, probed, put back into its load balancer. Called by the switch, on both ways."""
 
+import contextlib
+
 from modelpivot.errors import SwitchFailed
 from modelpivot.facts.start_log import read_start_log
 from modelpivot.files import write_atomic
@@ -15,17 +17,19 @@ EARLY = ("starting", "configuring", "engine")
 
 
 def bring_up(hand: Hand, release: Release) -> None:
-    """Until it answers as it should. An engine that dies early behind its gate is started once more, plain."""
+    """Until it answers as it should. An engine that dies early behind its gate is started once more, plain: that costs seconds, not a load."""
     hand.enter("starting")
     is_gated = serve(hand, release)
     try:
         _prove(hand, release)
     except SwitchFailed as error:
-        _judge_gate(hand, release, error, is_gated=is_gated)
+        _blame_gate(hand, release, error, is_gated=is_gated)
         if not (is_gated and _is_dead_early(hand, release)):
             raise
-        _start_plain(hand, release, error)
-    undrain(hand, release)
+        _make_place_again(hand, release, error)
+        bring_up(hand, release)
+    else:
+        undrain(hand, release)
 
 
 def _prove(hand: Hand, release: Release) -> None:
@@ -35,13 +39,14 @@ def _prove(hand: Hand, release: Release) -> None:
     probe(hand, release)
 
 
-def _judge_gate(hand: Hand, release: Release, error: SwitchFailed, *, is_gated: bool) -> None:
-    """What failed behind the gate is started plain from now on, until it fails so too."""
+def _blame_gate(hand: Hand, release: Release, error: SwitchFailed, *, is_gated: bool) -> None:
+    """What failed behind its gate is only started plain from now on, until it fails so too."""
     plain = hand.state.release(release.id).plain
-    if is_gated:
-        write_atomic(plain, f"behind its gate it failed: {error.message}\n")
-    else:
-        plain.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # a full disk must not hide why it failed
+        if is_gated:
+            write_atomic(plain, f"behind its gate it failed: {error.message}\n")
+        else:
+            plain.unlink(missing_ok=True)
 
 
 def _is_dead_early(hand: Hand, release: Release) -> bool:
@@ -49,10 +54,7 @@ def _is_dead_early(hand: Hand, release: Release) -> bool:
     return is_dead and read_start_log(hand.supervisor.log_path(release)).word in EARLY
 
 
-def _start_plain(hand: Hand, release: Release, error: SwitchFailed) -> None:
-    hand.tell("serve", "warning", f"started once more, plain, since behind its gate {error.message}", release=release.id)
+def _make_place_again(hand: Hand, release: Release, error: SwitchFailed) -> None:
+    hand.tell("serve", "warning", f"behind its gate: {error.message}; started once more, plain", release=release.id)
     hand.supervisor.stop(release, timeout_s=release.deadlines.stop_s)
     prove_free(hand, None, release)
-    hand.enter("starting")
-    serve(hand, release)
-    _prove(hand, release)
