@@ -1,5 +1,6 @@
 """A small engine of two packages in a private index, for tests of resolving and installing: real uv, real wheels, no network."""
 
+import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,18 @@ class Index:
         wheel = build_wheel(self.root / "wheels", name, version, requires=requires or [], files=files)
         publish(self.root / "simple", wheel)
         return wheel
+
+    def add_source(self, checkout: Path, name: str, version: str) -> Path:
+        """Publish a package as source alone."""
+        archive = self.root / "wheels" / f"{name}-{version}.tar.gz"
+        with tarfile.open(archive, "w:gz") as tar:
+            tar.add(checkout, arcname=f"{name}-{version}")
+        publish(self.root / "simple", archive)
+        return archive
+
+    def forget(self, project: str) -> None:
+        """Take a project's page away."""
+        (self.root / "simple" / project / "index.html").unlink()
 
 
 @pytest.fixture

@@ -166,13 +166,14 @@ def _compile(uv: Uv, host: HostConfig, request: Request, engine: Engine, torch_b
 
 
 def compile_flags(request: Request, engine: Engine, torch_backend: str | None) -> list[str]:
-    """Pure: uv's flags for a request. The engine itself is never built by chance where its wheel does not fit this machine."""
+    """Pure: uv's flags for a request. The engine itself is never built by chance where its wheel does not fit this machine, and a
+    nightly index is asked anew whatever uv still remembers of it."""
     is_built = engine.distribution in request.build.from_source or any("git+" in line for line in request.requirements)
     flags = [] if is_built else ["--only-binary", engine.distribution]
     flags += ["--torch-backend", torch_backend] if torch_backend else []
-    flags += (
-        ["--index", request.index, "--index-strategy", "first-index", "--prerelease", "if-necessary-or-explicit"] if request.index else []
-    )
+    if request.index:
+        flags += ["--index", request.index, "--index-strategy", "first-index", "--prerelease", "if-necessary-or-explicit"]
+        flags += ["--refresh-package", engine.distribution]
     return flags
 
 

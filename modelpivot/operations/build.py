@@ -141,7 +141,7 @@ def explain(error: CommandFailed, path: Path) -> PivotError:
         return PreconditionError(f"{path}: the disk is full", hint="free space on that file system; the next run starts this step again")
     if found := MISMATCH.search(text):
         (path / KEPT).unlink(missing_ok=True)
-        said = "; ".join(line.strip() for line in text[found.start() :].splitlines()[:6] if line.strip())
+        said = " ".join(text[found.start() :].split())
         hint = (
             "the index serves other bytes than it did when they were resolved: plan again; should it happen again, do not trust that index"
         )

@@ -83,9 +83,7 @@ def _moves(before: Package | None, after: Package | None) -> list[ChangeClass]:
     old, new = _version(before), _version(after)
     if old is None or new is None:
         return []
-    moves: list[ChangeClass] = (
-        ["downgrade"] if (new.epoch, new.release, new) < (old.epoch, old.release, old) and new.public != old.public else []
-    )
+    moves: list[ChangeClass] = ["downgrade"] if Version(new.public) < Version(old.public) else []
     moves += ["major"] if old.major != new.major and max(old.major, new.major) < CALENDAR else []
     return [*moves, *(["build"] if _build(old) != _build(new) else [])]  # type: ignore[list-item]
 
