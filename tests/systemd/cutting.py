@@ -23,7 +23,7 @@ TREE = Path("/run/test-tree.json")
 """Numbers of the processes that play command, worker, server and flow."""
 WANTS = Path("/etc/systemd/system/multi-user.target.wants")
 LOOK_S = 0.0005
-PATIENCE_S = 60.0
+PATIENCE_S = 900.0
 
 Victims = Literal["switch", "tree", "all"]
 

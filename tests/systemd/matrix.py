@@ -1,6 +1,7 @@
 """One host under cuts: every case pivots from what serves to a release that never served, is cut at one moment, and must end proved, alone and whole."""
 
 import dataclasses
+import functools
 import hashlib
 import signal
 import sys
@@ -30,7 +31,7 @@ DEADLINES = Deadlines(drain_s=5, stop_s=1, free_s=5, ready_s=10, ready_max_s=20,
 Decision = Literal["promote", "return"]
 BOUND_S = 40.0
 """Seconds from a cut, or from the boot after it, until the host has ended: with a stand-in that loads in 0.3 s, on a machine that is busy."""
-MARKS = ("standin.py", "signal.SIG_IGN", "modelpivot.cli.internal", "tests.systemd.run_tree")
+MARKS = ("standin.py", "vllm.entrypoints", "VLLM::", "signal.SIG_IGN", "modelpivot.cli.internal", "tests.systemd.run_tree")
 """In the command line of everything that a case starts."""
 
 
@@ -70,12 +71,13 @@ class Ended:
 class Matrix:
     """A host, and the cases that are played on it one after the other."""
 
+    bound_s = BOUND_S
+
     def __init__(self, units: Units) -> None:
         self.units, self.count = units, 0
         self.old = units.serve(self.make_release())
         self.whole_s = 0.0
         """From the intent to the end of the longer of the two whole switches that nothing cut."""
-        self.moments = self._find_moments()
 
     def make_release(self, fault: str = "none") -> Release:
         """A release with weights and a view of its own that never served."""
@@ -95,7 +97,8 @@ class Matrix:
         self.units.sandbox.call(put_files, release)
         return release
 
-    def _find_moments(self) -> list[tuple[Moment, Decision]]:
+    @functools.cached_property
+    def moments(self) -> list[tuple[Moment, Decision]]:
         """Every boundary of a switch that is promoted, then those of one that goes back: read from the journals of two that nothing cuts."""
         found: dict[Moment, Decision] = {}
         decisions: tuple[Decision, ...] = ("promote", "return")
@@ -152,7 +155,7 @@ class Matrix:
             return seen if seen.is_over else None
 
         try:
-            seen = self.units.wait(look, what="the host to end", deadline_s=BOUND_S)
+            seen = self.units.wait(look, what="the host to end", deadline_s=self.bound_s)
         except Exception as error:
             raise AssertionError(self._tell(f"{error}")) from error
         assert seen is not None
@@ -201,7 +204,7 @@ def look_at(state: StatePaths, run_id: str) -> Seen:
         phase=_phase(cutover),
         current=book.current,
         is_proved=book.current in book.proved,
-        problem=read_generates(current.endpoint, key=None, timeout_s=2) if current else "nothing is current",
+        problem=read_generates(current.endpoint, key=None, timeout_s=10) if current else "nothing is current",
         strays=[words for pid in read_rows() if any(mark in (words := _words(pid)) for mark in MARKS) and not is_in_group(pid, own)],
         enabled=sorted(path.name for path in Path("/etc/systemd/system/multi-user.target.wants").glob("modelpivot-r[0-9]*")),
         is_held=lock is not None,

@@ -107,8 +107,8 @@ def test_killed_at_thirty_random_moments(cases: Matrix) -> None:
 
 def play_random(cases: Matrix, count: int) -> None:
     """Seeded: moment, victims, what the new engine does wrong, and what the run decides."""
-    dice = random.Random(SEED)
-    ended = []
+    assert cases.moments
+    dice, ended = random.Random(SEED), []
     for _ in range(count):
         moment = Moment("time", "", after_s=dice.random() * cases.whole_s)
         victims: Victims = dice.choice(["switch", "switch", "all"])

@@ -39,8 +39,8 @@ time.sleep(3600)
 class Units:
     """A host inside: state in /var/lib/modelpivot, all releases on one port."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self.sandbox = sandbox
+    def __init__(self, sandbox: Sandbox, *, patience_s: float = 20) -> None:
+        self.sandbox, self._patience_s = sandbox, patience_s
         self.config = HostConfig(state_dir=ROOT, weights_root=ROOT / "weights", environments_root=ROOT / "environments")
         self.state = StatePaths(ROOT)
         self.supervisor = SystemdSupervisor(self.config, self.state)
@@ -129,9 +129,9 @@ class Units:
         """Until the release generates."""
         self.wait(lambda: not self.sandbox.call(read_generates, release.endpoint, key=None, timeout_s=2), what=f"{release.id} to answer")
 
-    def wait(self, read: Callable[[], T], *, what: str, deadline_s: float = 20) -> T:
+    def wait(self, read: Callable[[], T], *, what: str, deadline_s: float | None = None) -> T:
         """The first value that is true."""
-        return wait_for(read, lambda value, _: value or None, what=what, deadline_s=deadline_s, interval_s=0.05)
+        return wait_for(read, lambda value, _: value or None, what=what, deadline_s=deadline_s or self._patience_s, interval_s=0.05)
 
 
 def make_release(name: str, argv: list[str], environment: dict[str, str] | None = None) -> Release:
