@@ -8,7 +8,8 @@ import pytest
 from modelpivot.models.engine import EnvironmentProof
 from modelpivot.models.recipe import Deadlines, Probe
 from modelpivot.models.release import Release, StartSpec
-from modelpivot.recipes import read_engine
+from modelpivot.operations.config_file import apply_patch
+from modelpivot.recipes import read_engine, read_recipe
 from tests.engine_environment import ENGINE, engine_environment, engine_host, engine_models
 from tests.lab.sandbox import Sandbox, missing
 from tests.systemd.cutting import Moment, Victims
@@ -20,7 +21,7 @@ __all__ = ["engine_environment", "engine_host", "engine_models"]
 pytestmark = [pytest.mark.engine, pytest.mark.long, pytest.mark.timeout(2400)]
 
 DEADLINES = Deadlines(drain_s=5, stop_s=30, free_s=30, ready_s=300, ready_max_s=600, probe_s=120, confirm_s=300)
-FLAGS = ["--enforce-eager", "--max-model-len", "512", "--dtype", "bfloat16", "--hf-overrides", '{"quantization_config": null}']
+FLAGS = ["--enforce-eager", "--max-model-len", "512", "--dtype", "bfloat16"]
 POINTS: list[tuple[Moment, Decision, Victims, bool]] = [
     (Moment("event", "stop old started", "old"), "promote", "switch", False),
     (Moment("event", "ready started", "new"), "promote", "all", False),
@@ -65,6 +66,19 @@ class RealMatrix(Matrix):
         return self.units.write(release.model_copy(update=changes))
 
 
+def patched_view(weights: Path) -> Path:
+    """The new model as the demo's recipe serves it: its files linked, its config.json patched. Beside the models, where the sandbox sees it."""
+    view = weights.with_name("view-of-new")
+    view.mkdir(exist_ok=True)
+    for file in weights.iterdir():
+        link = view / file.name
+        if file.name == "config.json":
+            link.write_text(apply_patch(file.read_text(), read_recipe("demo").patches[0]))
+        elif not link.is_symlink():
+            link.symlink_to(file)
+    return view
+
+
 @pytest.fixture(scope="module")
 def cases(
     tmp_path_factory: pytest.TempPathFactory, engine_environment: EnvironmentProof, engine_models: dict[str, Path]
@@ -75,7 +89,8 @@ def cases(
     machine = Sandbox(tmp_path_factory.mktemp("real") / "one", call_s=900)
     try:
         machine.start()
-        yield RealMatrix(Units(machine, patience_s=600), engine_environment, engine_models)
+        models = engine_models | {"new": patched_view(engine_models["new"])}
+        yield RealMatrix(Units(machine, patience_s=600), engine_environment, models)
     finally:
         machine.forget()
 
