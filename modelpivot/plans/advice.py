@@ -15,22 +15,25 @@ SIZES = (1, 2, 4, 8, 16)
 Args = Mapping[str, Scalar | list[str]]
 
 
-def other_divisions(fit: Fit, config: ModelConfig, weights: ModelWeights, gpus: Sequence[Gpu], args: Args, declared_kv: str) -> list[str]:
+def other_divisions(
+    fit: Fit, config: ModelConfig, weights: ModelWeights, gpus: Sequence[Gpu], args: Args, declared_kv: str
+) -> dict[int, str]:
     """Every other tensor parallel that this host has the GPUs and the model the heads for; nothing for a pipeline or data parallel."""
     heads = config.attention.heads if config.attention else 1
     if fit.parallel.pipeline * fit.parallel.data > 1:
-        return []
+        return {}
     possible = [size for size in SIZES if size <= len(gpus) and heads % size == 0 and size != fit.parallel.tensor]
-    return [_say_division(size, config, weights, gpus[:size], args, declared_kv) for size in possible]
+    return {size: _say_division(size, config, weights, gpus[:size], args, declared_kv) for size in possible}
 
 
-def other_kv_types(fit: Fit, config: ModelConfig, weights: ModelWeights, gpus: Sequence[Gpu], recipe: Recipe) -> list[str]:
-    """FP8 where the cache is wider now, the model's own type where it is FP8."""
+def other_kv_types(fit: Fit, config: ModelConfig, weights: ModelWeights, gpus: Sequence[Gpu], recipe: Recipe, rule: str) -> list[str]:
+    """FP8 where the cache is wider now, the model's own type where it is FP8. `rule`: the one that speaks against FP8; empty: none."""
     other = "fp8" if fit.kv_type in ("bfloat16", "float16") else config.dtype or "bfloat16"
     judged = judge_fit(config, weights, gpus, {**recipe.serve.args, "kv-cache-dtype": other}, declared_kv="")
     if isinstance(judged, Unread) or judged.pool_bytes <= 0:
         return []
-    return [f"KV cache in {other}: {judged.tokens} tokens instead of {fit.tokens}"]
+    against = f", but rule {rule} speaks against it" if rule and other == "fp8" else ""
+    return [f"KV cache in {other}: {judged.tokens} tokens instead of {fit.tokens}{against}"]
 
 
 def _say_division(size: int, config: ModelConfig, weights: ModelWeights, gpus: Sequence[Gpu], args: Args, declared_kv: str) -> str:

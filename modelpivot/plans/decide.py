@@ -90,11 +90,18 @@ def _fit_context(decided: Decided, config: ModelConfig, facts: Facts, gpus: list
     if isinstance(fit, Unread):
         return decided._replace(fit=fit)
     every = facts.host.gpus.gpus if isinstance(facts.host.gpus, Gpus) else []
-    advice = [
-        *other_divisions(fit, config, weights, every, recipe.serve.args, declared),
-        *other_kv_types(fit, config, weights, gpus, recipe),
-    ]
-    return _choose_length(decided._replace(fit=fit.model_copy(update={"advice": advice})), fit)
+    divisions = other_divisions(fit, config, weights, every, recipe.serve.args, declared)
+    speaking = next((rule.id for rule in decided.applied if any(rule.id in patch.why for patch in recipe.patches)), "")
+    advice = [*divisions.values(), *other_kv_types(fit, config, weights, gpus, recipe, speaking)]
+    reasons = _with_division(decided.reasons, facts, divisions)
+    return _choose_length(decided._replace(fit=fit.model_copy(update={"advice": advice}), reasons=reasons), fit)
+
+
+def _with_division(reasons: dict[str, str], facts: Facts, divisions: dict[int, str]) -> dict[str, str]:
+    """With what the card advises, where it would not fit."""
+    card, flag = facts.model.card, "--tensor-parallel-size"
+    said = "" if isinstance(card, Unread) else divisions.get(card.tensor_parallel or 0, "")
+    return {**reasons, flag: f"{reasons[flag]}: {said}"} if flag in reasons and "does not fit" in said else reasons
 
 
 def _choose_length(decided: Decided, fit: Fit) -> Decided:

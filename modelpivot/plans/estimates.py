@@ -24,3 +24,11 @@ def _download(facts: Facts, rates: SeenRates) -> float | None:
     if isinstance(on_disk, Unread) or not rates.download_bytes_per_s:
         return None
     return on_disk.missing_bytes / rates.download_bytes_per_s
+
+
+def say_gap(facts: Facts, steps: Sequence[Step]) -> list[str]:
+    """How long nothing will answer, for clients; nothing where no switch was seen here, or none is to come."""
+    seconds = facts.host.rates.switch_s
+    if not seconds or facts.host.current is None or not any(step.name == "switch" for step in steps):
+        return []
+    return [f"nothing answers for about {max(1, round(seconds / 60))} min, as in the last switches of this host"]

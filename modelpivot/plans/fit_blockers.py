@@ -116,5 +116,5 @@ def _too_long(fit: Fit) -> list[Blocker]:
 
 
 def _advise(fit: Fit, first: str) -> str:
-    good = [line for line in fit.advice if " fits: " in line or line.startswith("KV cache")]
+    good = [line for line in fit.advice if " fits: " in line or (line.startswith("KV cache") and "speaks against" not in line)]
     return "; ".join([first, *good[:2]])

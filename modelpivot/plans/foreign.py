@@ -6,7 +6,7 @@ from modelpivot.models.plan import Blocker
 from modelpivot.models.release import Endpoint
 
 ENGINE_WORDS = ("vllm", "sglang", "llama-server", "llama_server")
-"""In a command line or a unit's name; a process that holds GPU memory needs none."""
+"""In a name, a command line or a unit's name. A notebook that holds GPU memory is a stranger and no engine."""
 
 
 class ForeignEngine(Frozen):
@@ -23,7 +23,7 @@ def find_foreign_engines(host: HostFacts) -> list[ForeignEngine]:
     if host.current is not None:
         return []
     listeners = [] if isinstance(host.listeners, Unread) else [it for it in host.listeners if _is_foreign(it.unit) and _is_engine(it)]
-    processes = [] if isinstance(host.gpus, Unread) else [it for it in host.gpus.processes if _is_foreign(it.unit)]
+    processes = [] if isinstance(host.gpus, Unread) else [it for it in host.gpus.processes if _is_foreign(it.unit) and _is_serving(it)]
     units = sorted({it.unit for it in listeners} | {it.unit for it in processes})
     return [_engine(unit, [it for it in listeners if it.unit == unit], [it for it in processes if it.unit == unit]) for unit in units]
 
@@ -70,4 +70,12 @@ def _is_foreign(unit: str) -> bool:
 
 
 def _is_engine(listener: Listener) -> bool:
-    return any(word in text.lower() for word in ENGINE_WORDS for text in (listener.command, listener.unit))
+    return _names_engine(listener.command, listener.unit)
+
+
+def _is_serving(process: GpuProcess) -> bool:
+    return _names_engine(process.name, process.command, process.unit)
+
+
+def _names_engine(*texts: str) -> bool:
+    return any(word in text.lower() for word in ENGINE_WORDS for text in texts)

@@ -21,7 +21,7 @@ from modelpivot.plans.environment import (
     environment_warnings,
     package_changes,
 )
-from modelpivot.plans.estimates import with_estimates
+from modelpivot.plans.estimates import say_gap, with_estimates
 from modelpivot.plans.fit_blockers import engine_check_blockers, fit_blockers, fit_warnings, rule_blockers
 from modelpivot.plans.host_notes import host_blockers, host_warnings
 from modelpivot.plans.notes import find_warnings, open_questions
@@ -36,6 +36,7 @@ def plan_pivot(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine) -
     decided = decide(recipe, facts, engine)
     candidate = _candidate(decided.recipe, host, facts, engine)
     is_done = candidate is not None and is_serving(facts, candidate)
+    steps = with_estimates(missing_steps(decided.recipe, facts, engine, candidate), facts) if candidate else []
     room = removables(facts, candidate) if missing_room(facts, engine, host) else []
     return Plan(
         recipe=recipe,
@@ -51,11 +52,11 @@ def plan_pivot(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine) -
         room=[] if is_done else room,
         choices=[*make_choices(decided.recipe, host, facts, engine, decided.reasons), *environment_choices(recipe, facts, engine)],
         packages=package_changes(recipe, facts, engine),
-        steps=with_estimates(missing_steps(decided.recipe, facts, engine, candidate), facts) if candidate else [],
+        steps=steps,
         blockers=[] if is_done else _blockers(decided, host, facts, engine, candidate),
         questions=[] if is_done else _questions(decided.recipe, host, facts, engine, room),
         warnings=_warnings(decided, host, facts, engine, candidate),
-        clients=client_changes(facts.host.current, candidate) if candidate else [],
+        clients=[*client_changes(facts.host.current, candidate), *say_gap(facts, steps)] if candidate else [],
         resumes=facts.host.cutover.id if facts.host.cutover and resumes(facts, candidate) else None,
     )
 
