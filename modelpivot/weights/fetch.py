@@ -15,9 +15,9 @@ from modelpivot.errors import IntegrityError, PivotError
 from modelpivot.models.event import Tell
 from modelpivot.models.manifest import Manifest, ManifestFile, Receipt
 from modelpivot.weights.crowd import settle, threads
+from modelpivot.weights.hub_transport import HubTransport
 from modelpivot.weights.job import Job, Progress, Stopped, UpstreamBad, Work
 from modelpivot.weights.layout import WeightsFolder, require_safe
-from modelpivot.weights.library import LibraryOrigin
 from modelpivot.weights.local import adopt_named
 from modelpivot.weights.manifest import write_manifest
 from modelpivot.weights.pace import Pace, Slots
@@ -128,7 +128,7 @@ def _prepare(
         slots=Slots(options.start_connections, options.connections),
         ends_at=time.monotonic() + options.patience.deadline_s,
         note=notes.put,
-        fallback=LibraryOrigin(endpoint, manifest, folder.partials, token=token),
+        fallback=HubTransport(endpoint, manifest, folder.partials, token=token),
     )
     largest_first = sorted(missing, key=lambda file: -file.size)
     total, to_come = manifest.bytes_total, sum(file.size for file in missing)

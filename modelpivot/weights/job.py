@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from modelpivot.errors import IntegrityError, PivotError, PreconditionError, TransientError
 from modelpivot.models.manifest import ManifestFile, Problem, Receipt
 from modelpivot.weights.answers import LinkRefused, Overloaded, Refused, WrongAnswer
+from modelpivot.weights.body import Body
+from modelpivot.weights.gather import Gather
+from modelpivot.weights.hub_transport import HubTransport
 from modelpivot.weights.layout import WeightsFolder
-from modelpivot.weights.library import LibraryOrigin
 from modelpivot.weights.pace import Pace, Slots
 from modelpivot.weights.partial import Partial, expected_digest
 from modelpivot.weights.reconnect import Patience, Tries
-from modelpivot.weights.transport import Body, Origin
+from modelpivot.weights.transport import Origin
 
-CHUNK_BYTES = 512 << 10
 GIVE_UP_ORIGIN = 3
 """Failures in a row after which a place that is not the last one is given up for this file."""
 
@@ -56,7 +57,7 @@ class Work:
     slots: Slots
     ends_at: float
     stop: threading.Event = field(default_factory=threading.Event)
-    fallback: LibraryOrigin | None = None
+    fallback: HubTransport | None = None
     """Another transport, for files that came with wrong bytes."""
     given_up: set[str] = field(default_factory=set)
     """Names of places that did not answer: files that begin later do not try them."""
@@ -130,25 +131,26 @@ class Job:
 
     def _stream(self, body: Body) -> None:
         """Everything from the offset that we have; bytes before it, from a side that passes ranges over, are read and dropped."""
-        skip = self._partial.size - body.start
-        chunk_bytes = self._work.pace.chunk_bytes(CHUNK_BYTES)
-        while not self._partial.is_whole:
-            chunk = body.read(chunk_bytes)
-            if not chunk:
-                raise TransientError(f"{self._file.path}: ended at {self._partial.size} of {self._file.size} bytes")
-            if self._work.stop.is_set():
-                raise Stopped(f"{self._file.path}: stopped at {self._partial.size} of {self._file.size} bytes")
-            self._work.pace.wait(len(chunk))
-            self._progress.fetched += len(chunk)
-            dropped = min(skip, len(chunk))
-            skip -= dropped
-            if fresh := chunk[dropped : dropped + self._file.size - self._partial.size]:
-                self._progress.state = "writing"
-                self._partial.write(fresh)
-                self._progress.state = "receiving"
-                self._progress.done = self._partial.size
-                self._tries.progressed()
-                self._wrong = 0
+        gather = Gather(body, to_skip=self._partial.size - body.start, to_come=self._file.size - self._partial.size, take=self._take)
+        piece_bytes = self._work.pace.chunk_bytes(gather.size)
+        with gather:
+            while gather.is_wanting:
+                count = gather.receive(piece_bytes)
+                self._progress.fetched += count
+                if not count:
+                    raise TransientError(f"{self._file.path}: ended at {self._file.size - gather.to_come} of {self._file.size} bytes")
+                if self._work.stop.is_set():
+                    raise Stopped(f"{self._file.path}: stopped at {self._file.size - gather.to_come} of {self._file.size} bytes")
+                self._work.pace.wait(count)
+
+    def _take(self, piece: memoryview) -> None:
+        """New bytes of the file: on disk, and through the digest."""
+        self._progress.state = "writing"
+        self._partial.write(piece)
+        self._progress.state = "receiving"
+        self._progress.done = self._partial.size
+        self._tries.progressed()
+        self._wrong = 0
 
     def _failed(self, error: TransientError) -> None:
         """Between two tries, on the file's own thread."""

@@ -79,9 +79,8 @@ class Partial:
             os.lseek(self._handle, self.size, os.SEEK_SET)
         return self.size
 
-    def write(self, chunk: bytes) -> None:
+    def write(self, rest: memoryview) -> None:
         """Put bytes at the end, on disk first. PreconditionError when the disk is full: what was written counts."""
-        rest = memoryview(chunk)
         while rest:
             with disk_errors(self.path):
                 count = os.write(self._handle, rest)

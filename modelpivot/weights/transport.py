@@ -1,9 +1,7 @@
 """Where bytes come from: a Hub over HTTP, or a folder. One opened body at a time, its answer checked before the first byte is handed on."""
 
 import contextlib
-import io
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote, urljoin, urlsplit
@@ -13,28 +11,11 @@ import urllib3
 from modelpivot.errors import TransientError
 from modelpivot.models.manifest import Manifest, ManifestFile
 from modelpivot.weights.answers import REMEDIES, Refused, WrongAnswer, body_start, check_linked, error_for_status
+from modelpivot.weights.body import Body, FolderBody, HubBody, discard, passing_errors
 from modelpivot.weights.content import looks_like
 from modelpivot.weights.pools import Pools
 
 REDIRECTS, CONNECT_S, PEEK_BYTES = 8, 10.0, 512
-
-
-class Body(Protocol):
-    """Bytes of one file from `start` to its end."""
-
-    start: int
-
-    def read(self, count: int) -> bytes:
-        """Up to `count` bytes as they come; empty at the end. TransientError when the way breaks."""
-        ...
-
-    def abort(self) -> None:
-        """Make a `read` that waits in another thread fail."""
-        ...
-
-    def close(self) -> None:
-        """Give the connection back, or up."""
-        ...
 
 
 class Origin(Protocol):
@@ -79,7 +60,7 @@ class HubOrigin:
             with passing_errors(file.path, "the way"):
                 content = response.read(stop - begin, decode_content=False)
         finally:
-            _discard(response)
+            discard(response)
         if len(content) < stop - begin:
             raise TransientError(f"{file.path}: ended at byte {begin + len(content)} of {stop}", hint=REMEDIES["unreachable"])
         return content[start - begin :]
@@ -97,7 +78,7 @@ class HubOrigin:
             response = self._ask(url, span, is_home=is_home, what=file.path)
             if response.status in (200, 206):
                 return response
-            _discard(response)
+            discard(response)
             location = response.headers.get("Location")
             if response.status not in (301, 302, 303, 307, 308) or not location:
                 raise error_for_status(response.status, response.headers, what=file.path, from_store=not is_home)
@@ -111,35 +92,6 @@ class HubOrigin:
             headers["Authorization"] = f"Bearer {self._token}"
         with passing_errors(what, urlsplit(url).netloc):
             return self._pools.of(url).request("GET", url, headers=headers, redirect=False, preload_content=False, decode_content=False)
-
-
-class HubBody:
-    """One answer's body."""
-
-    def __init__(self, response: urllib3.BaseHTTPResponse, file: ManifestFile, start: int) -> None:
-        self.start, self._response, self._what = start, response, file.path
-        self._is_aborted = False
-
-    def read(self, count: int) -> bytes:
-        """Up to `count` bytes. TransientError on a reset, an early end, silence, or after `abort`."""
-        with passing_errors(self._what, "the way"):
-            chunk = self._response.read1(count, decode_content=False) or b""
-        # A TLS socket that is shut down under its reader may hand out what is still encrypted: nothing read after that counts.
-        if self._is_aborted:
-            raise TransientError(f"{self._what}: connection cut", hint=REMEDIES["unreachable"])
-        return chunk
-
-    def abort(self) -> None:
-        """Shut the socket down under the reader."""
-        self._is_aborted = True
-        try:
-            self._response.shutdown()
-        except (OSError, ValueError, RuntimeError):
-            self._response.close()
-
-    def close(self) -> None:
-        """A connection whose body was read to the end goes back to the pool; any other is closed."""
-        _discard(self._response)
 
 
 class FolderOrigin:
@@ -168,64 +120,10 @@ class FolderOrigin:
         """Nothing to drop."""
 
 
-class FolderBody:
-    """An opened file."""
-
-    def __init__(self, file: io.RawIOBase, start: int) -> None:
-        self.start, self._file = start, file
-
-    def read(self, count: int) -> bytes:
-        """Up to `count` bytes. TransientError when the file system fails."""
-        try:
-            return self._file.read(count) or b""
-        except OSError as error:
-            raise TransientError(f"reading the copy failed: {error.strerror}", hint="look at the mount") from error
-
-    def abort(self) -> None:
-        """A read of a file cannot be cut short."""
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-
-@contextmanager
-def passing_errors(what: str, where: str) -> Iterator[None]:
-    """The door for everything that the network does: it becomes a TransientError that never holds a signed link or a token."""
-    try:
-        yield
-    except urllib3.exceptions.NewConnectionError as error:
-        raise TransientError(f"{what}: {where} takes no connection", hint=REMEDIES["unreachable"]) from _plain(error)
-    except (urllib3.exceptions.ReadTimeoutError, urllib3.exceptions.ConnectTimeoutError) as error:
-        raise TransientError(f"{what}: nothing came from {where} in time", hint=REMEDIES["unreachable"]) from _plain(error)
-    except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-        raise TransientError(f"{what}: {where}: {_describe(error)}", hint=REMEDIES["unreachable"]) from _plain(error)
-
-
-def _describe(error: BaseException) -> str:
-    inner = error.args[1] if len(error.args) > 1 and isinstance(error.args[1], BaseException) else error
-    return type(error).__name__ if inner is error else f"{type(error).__name__} ({type(inner).__name__})"
-
-
-def _plain(error: BaseException) -> BaseException | None:
-    """The cause without its address: urllib3 puts the whole signed link into its messages."""
-    return None if "Signature" in str(error) or "Bearer" in str(error) else error
-
-
 def _peek(response: urllib3.BaseHTTPResponse) -> bytes:
     with contextlib.suppress(urllib3.exceptions.HTTPError, OSError):
         return response.read1(PEEK_BYTES, decode_content=False) or b""
     return b""
-
-
-def _discard(response: urllib3.BaseHTTPResponse) -> None:
-    """Read a short rest so that the connection can serve again; give up one with more to come."""
-    remaining = getattr(response, "length_remaining", None)
-    if remaining == 0 or (remaining is not None and remaining <= 64 << 10 and response.status >= 300):
-        response.drain_conn()
-        response.release_conn()
-    else:
-        response.close()
 
 
 def _origin_of(url: str) -> tuple[str, str, int]:

@@ -12,10 +12,10 @@ from pathlib import Path
 from modelpivot.errors import TransientError
 from modelpivot.models.manifest import Manifest, ManifestFile
 from modelpivot.weights.answers import REMEDIES
-from modelpivot.weights.transport import Body, FolderBody
+from modelpivot.weights.body import Body, FolderBody
 
 
-class LibraryOrigin:
+class HubTransport:
     """The repository at its pinned commit, by huggingface_hub."""
 
     def __init__(self, endpoint: str, manifest: Manifest, scratch: Path, *, token: str | None = None) -> None:
@@ -28,9 +28,9 @@ class LibraryOrigin:
 
     def open(self, file: ManifestFile, start: int) -> Body:
         """The whole file, downloaded first; then from `start` on. TransientError for whatever the library raises."""
-        folder = Path(tempfile.mkdtemp(prefix="library-", dir=self._scratch))
+        folder = Path(tempfile.mkdtemp(prefix="other-", dir=self._scratch))
         try:
-            return LibraryBody(self._download(file, folder), start, folder)
+            return HubTransportBody(self._download(file, folder), start, folder)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -57,7 +57,7 @@ class LibraryOrigin:
         return Path(found)
 
 
-class LibraryBody(FolderBody):
+class HubTransportBody(FolderBody):
     """A downloaded file that goes when it is read."""
 
     def __init__(self, path: Path, start: int, folder: Path) -> None:
