@@ -34,7 +34,8 @@ def find_closed(environment: Path, user: str) -> list[str]:
 
 
 def _closed_inside(environment: Path, who: Identity) -> Iterator[str]:
-    for folder, _, files in os.walk(environment):
+    for folder, folders, files in os.walk(environment):
+        folders[:] = [name for name in folders if name != ".modelpivot"]
         if not may(Path(folder).stat(), who, stat.S_IROTH | stat.S_IXOTH):
             yield folder
         for name in files:

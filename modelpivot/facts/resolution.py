@@ -158,8 +158,10 @@ def _compile(uv: Uv, host: HostConfig, request: Request, engine: Engine, torch_b
     with tempfile.TemporaryDirectory(prefix="modelpivot-resolve-") as folder:
         requirements, overrides = Path(folder, "requirements.in"), Path(folder, "overrides.txt")
         requirements.write_text("\n".join(request.requirements) + "\n")
-        overrides.write_text(leave_out(request.excluded) + "".join(f"{line}\n" for line in request.overrides))
-        argv: list[str | Path] = [uv.path, "pip", "compile", requirements, "--overrides", overrides, "--python", interpreter(host)]
+        argv: list[str | Path] = [uv.path, "pip", "compile", requirements, "--python", interpreter(host)]
+        if lines := leave_out(request.excluded) + "".join(f"{line}\n" for line in request.overrides):
+            overrides.write_text(lines)
+            argv += ["--overrides", overrides]
         argv += ["--generate-hashes", "--no-header", "--no-annotate", *compile_flags(request, engine, torch_backend)]
         said = run_command(argv, timeout_s=DEADLINE_S, env=build_environment(uv, host, request.build), cwd=Path(folder))
     return make_resolution(request, said.stdout, torch_backend, parse_yanked(said.stderr), distribution=engine.distribution)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +33,8 @@ from tests.weights.told import Told
 
 __all__ = ["index"]
 
+SYSTEM_PYTHON = "/usr/bin/python3"
+"""An interpreter that every user can run."""
 FILES = 1500
 INSTALL = """
 import sys
@@ -299,3 +302,66 @@ def test_users_of_an_environment_are_found(host: HostConfig, index: Index) -> No
     assert find_users(path) == []
     with running_from(path) as process:
         assert find_users(path) == [process.pid]
+
+
+def test_a_file_edited_in_a_shared_cache_does_not_reach_the_next_environment(host: HostConfig, index: Index) -> None:
+    """uv links files: editing one in a live environment edits the cache. The next environment is made of fresh bytes, the live one is left as it is."""
+    resolution = resolve(host)
+    live = site(install(host, resolution)) / "helper/__init__.py"
+    live.write_text("PATCHED = True\n")
+    told = Told()
+    again = install_environment(host, resolution.model_copy(update={"digest": "3333333333"}), ENGINE, told)
+    assert (site(again) / "helper/__init__.py").read_text() == "VERSION = '1.0'\n"
+    assert live.read_text() == "PATCHED = True\n"
+    assert any("edited files of helper" in event.message for event in told.of("warning"))
+
+
+def test_compiled_modules_are_shared_with_the_environments_beside(host: HostConfig, index: Index) -> None:
+    """The same source, one compiled file: linked, not compiled again; a source of other bytes is compiled for itself."""
+    resolution = resolve(host)
+    first = install(host, resolution).path
+    assert imports(first)
+    second = install(host, resolution.model_copy(update={"digest": "4444444444"})).path
+    (ours,), (theirs,) = (list(site(path).glob("helper/__pycache__/*.pyc")) for path in (first, second))
+    assert ours.stat().st_ino == theirs.stat().st_ino
+    module = site(second) / "helper/__init__.py"
+    module.unlink()
+    module.write_text("VERSION = 'other'\n")
+    assert imports(second)
+    assert theirs.stat().st_ino != ours.stat().st_ino
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not Path(SYSTEM_PYTHON).exists(), reason="needs root and the system's Python to run as another user"
+)
+def test_the_engines_user_can_run_it_whatever_our_umask_is(
+    host: HostConfig, index: Index, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A tight umask of ours does not reach what is installed; a folder closed on the way is named before anything serves."""
+    root = Path("/opt") / f"modelpivot-test-{os.getpid()}"
+    host = host.model_copy(update={"environments_root": root / "environments", "engine_user": "nobody", "python": SYSTEM_PYTHON})
+    tight = os.umask(0o077)
+    try:
+        for folder in (root, host.environments_root):
+            folder.mkdir()
+            folder.chmod(0o755)
+        path = install(host, resolve(host)).path
+        argv: list[str | Path] = [
+            "setpriv",
+            "--reuid",
+            "65534",
+            "--regid",
+            "65534",
+            "--clear-groups",
+            environment_python(path),
+            "-B",
+            "-c",
+            "import helper",
+        ]
+        run_command(argv, timeout_s=20, cwd=Path("/"))
+        root.chmod(0o700)
+        with pytest.raises(PreconditionError, match=f"nobody cannot read {root}"):
+            install(host, resolve(host).model_copy(update={"digest": "5555555555"}))
+    finally:
+        os.umask(tight)
+        shutil.rmtree(root)
