@@ -14,6 +14,7 @@ from modelpivot.models.cutover import ProcessId
 from modelpivot.models.recipe import Deadlines, Hooks
 from modelpivot.state.lock import acquire_lock, read_lock
 from modelpivot.state.paths import StatePaths
+from modelpivot.state.runs import read_events
 from modelpivot.supervisors.process import send_signal
 from modelpivot.supervisors.staging import staging_words
 from tests.lab.sandbox import Sandbox
@@ -188,3 +189,15 @@ def test_units_are_verified_by_systemd_itself(units: Units) -> None:
     units.sandbox.call(units.supervisor.prepare, units.release("new"))
     names = "/etc/systemd/system/modelpivot-new.service /etc/systemd/system/modelpivot-recover.service"
     assert units.sandbox.shell(f"systemd-analyze verify {names} 2>&1") == ""
+
+
+def test_death_is_seen_while_a_generation_hangs(units: Units) -> None:
+    """An engine that dies while it holds a request open: the switch knows within a second (and half of one more, for a busy machine)."""
+    old, new = units.serve(units.release("old")), units.release("new", fault="die_hanging")
+    cutover = units.begin_switch(old, new)
+    assert units.wait_phase(cutover, "closed").outcome == "returned"
+    events, _ = units.sandbox.call(read_events, units.state.run(cutover.run_id))
+    seen_at = next(event.at for event in events if (event.stage, event.kind) == ("ready", "failed"))
+    exited = units.sandbox.shell("journalctl --unit modelpivot-new.service --output short-unix | grep 'Main process exited'")
+    died_at = float(exited.split()[0])
+    assert 0 < seen_at - died_at < 1.5
