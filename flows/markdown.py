@@ -1,31 +1,15 @@
-"""Artifacts as text: plan, shard table, report. Pure; what people read carries both units of a size."""
+"""Artifacts as text: shard table, report. Pure; what people read carries both units of a size."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from modelpivot.models.benchmark import Check
 from modelpivot.models.manifest import Verified
-from modelpivot.models.plan import Plan
 from modelpivot.models.result import RunResult
 from modelpivot.models.size import say_bytes
 
 SHOWN_ROWS = 300
 """Rows of a shard table in an artifact; the whole table lies in the run's folder."""
-
-
-def plan_markdown(plan: Plan) -> str:
-    """What a pivot would do, why, and what stands in its way."""
-    candidate = plan.candidate.id if plan.candidate else "not known, see what stands in the way"
-    lines = [f"# {plan.recipe.name}", "", plan.recipe.description, "", f"From **{plan.from_release or 'nothing'}** to **{candidate}**.", ""]
-    if plan.is_no_change:
-        lines.append("Nothing to do: the candidate is current and answers.")
-    lines += _section("In the way", [str(blocker) for blocker in plan.blockers])
-    lines += _section("Questions", [f"`{question.id}`: {question.text}" for question in plan.questions])
-    lines += _section("Warnings", plan.warnings)
-    lines += _section("Steps", [f"{step}{_about(step.estimate_s)}" for step in plan.steps])
-    lines += _section("What clients notice", plan.clients)
-    choices = [(choice.name, choice.value, choice.reason) for choice in plan.choices]
-    return "\n".join([*lines, *_table("Choices", ("what", "value", "because"), choices)])
 
 
 def shards_markdown(verified: Verified | None, checks: Sequence[Check]) -> str:
@@ -96,10 +80,6 @@ def _figure(value: float | None, digits: int) -> str:
 
 def _size(size: int | None) -> str:
     return "-" if size is None else say_bytes(size)
-
-
-def _about(seconds: float | None) -> str:
-    return "" if seconds is None else f" (about {seconds:.0f} s)"
 
 
 def _section(title: str, items: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from prefect.futures import as_completed
 from prefect.tasks import Task
 
 from flows.following import Relay, follow, is_open, require_open, require_promoted
-from flows.markdown import plan_markdown, shards_markdown
+from flows.markdown import shards_markdown
 from flows.tell import PrefectListener, show_markdown
 from modelpivot.errors import TransientError
 from modelpivot.files import read_model
@@ -24,6 +24,7 @@ from modelpivot.models.manifest import Verified
 from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
+from modelpivot.plans.markdown import plan_markdown
 from modelpivot.recipes import recipe_digest
 from modelpivot.stages.benchmark import measure
 from modelpivot.stages.candidate import check_candidate

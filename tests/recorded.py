@@ -303,7 +303,7 @@ def small(gpus_csv: str | None, **changes: object) -> HostFacts:
     disks = [
         _disk(path, mount="/", device=1, total=2000, free=900) for path in (SMALL.weights_root, SMALL.environments_root, SMALL.state_dir)
     ]
-    values = {
+    values: dict[str, Any] = {
         "gpus": Gpus(gpus=[card.model_copy(update={"pci": "0000:00:06.0", **changes}) for card in cards]),
         "links": [],
         "disks": disks,

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from flows.markdown import SHOWN_ROWS, plan_markdown, report_markdown, shards_markdown
+from flows.markdown import SHOWN_ROWS, report_markdown, shards_markdown
 from modelpivot.models.benchmark import Check
 from modelpivot.models.manifest import Counts, Problem, ShardRow, Verdict, Verified
 from modelpivot.models.plan import Blocker, Choice, Plan, Question, Step
 from modelpivot.models.result import RunResult, StageTime
+from modelpivot.plans.markdown import plan_markdown
 from modelpivot.recipes import read_recipe
 
 
@@ -43,7 +44,7 @@ def test_a_plan_tells_blockers_questions_steps_and_reasons() -> None:
         choices=[Choice(name="--max-model-len", value="1024", reason="recipe | fit")],
     )
     text = plan_markdown(plan)
-    for words in ("old-1", "expected 10 GB, found 1 GB; free some", "downgrade-numpy", "119 files (about 90 s)", "recipe \\| fit"):
+    for words in ("old-1", "expected 10 GB, found 1 GB; free some", "downgrade-numpy", "| 119 files | 90 s |", "recipe \\| fit"):
         assert words in text
 
 
