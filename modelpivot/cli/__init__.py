@@ -9,7 +9,7 @@ import sys
 import traceback
 
 from modelpivot.errors import GateFailed, PivotError, PreconditionError
-from modelpivot.models.result import ExitCode
+from modelpivot.models.exit_code import ExitCode
 
 REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENOTDIR)
 """A disk that takes no more, or never did: a person's business, no fault of ours."""
@@ -17,10 +17,10 @@ REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, e
 
 def main() -> None:
     """Entry point: run a command, turn every error into its sentence and exit code."""
-    from modelpivot.cli.app import app
+    from modelpivot.cli.commands import app_for
 
     try:
-        app()
+        app_for(sys.argv[1:])()
     except PivotError as error:
         _say(error)
         sys.exit(error.exit_code)

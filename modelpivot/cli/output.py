@@ -1,11 +1,13 @@
 """How commands answer: one JSON object on standard output, or something for a person; logs go to standard error."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import BaseModel
-from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, logs on standard error.")]
 
@@ -16,13 +18,17 @@ def answer(model: BaseModel) -> None:
     sys.stdout.flush()
 
 
-def console() -> Console:
+def console() -> "Console":
     """For answers to a person: standard output."""
+    from rich.console import Console
+
     return Console(highlight=False, soft_wrap=True)
 
 
-def log_console() -> Console:
+def log_console() -> "Console":
     """For progress and logs: standard error."""
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False)
 
 

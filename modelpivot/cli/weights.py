@@ -8,9 +8,9 @@ import typer
 from modelpivot.cli.output import AsJson, answer, console
 from modelpivot.cli.told import Told
 from modelpivot.errors import PreconditionError, TransientError, UsageError
+from modelpivot.models.exit_code import ExitCode
 from modelpivot.models.frozen import Unread
 from modelpivot.models.manifest import Counts, Manifest, Problem, Verdict
-from modelpivot.models.result import ExitCode
 from modelpivot.models.size import say_bytes
 
 Revision = Annotated[str, typer.Option(help="Branch, tag or 40-hex commit.")]

@@ -1,31 +1,26 @@
 """How a run ended: exit codes, and the JSON that `modelpivot run` and `modelpivot demo` print."""
 
-from enum import IntEnum
 from typing import Literal
 
 from pydantic import Field
 
 from modelpivot.models.benchmark import Check, Measurement
+from modelpivot.models.exit_code import ExitCode as ExitCode
 from modelpivot.models.frozen import Frozen
 
-
-class ExitCode(IntEnum):
-    """What a command ends with; `worst` picks the highest truth about the service."""
-
-    DONE = 0
-    SAID_NO = 1
-    USAGE = 2
-    BLOCKED = 3
-    SWITCHED_BACK = 4
-    NOTHING_SERVES = 5
-    PASSING = 6
-    HELD = 7
-    INTERNAL = 70
-    INTERRUPTED = 130
-
-
 RunOutcome = Literal[
-    "promoted", "no_change", "planned", "checked", "staged", "measured", "blocked", "returned", "nothing_serves", "failed", "interrupted", "open"
+    "promoted",
+    "no_change",
+    "planned",
+    "checked",
+    "staged",
+    "measured",
+    "blocked",
+    "returned",
+    "nothing_serves",
+    "failed",
+    "interrupted",
+    "open",
 ]
 
 

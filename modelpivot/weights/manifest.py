@@ -4,13 +4,15 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from modelpivot.errors import PreconditionError
 from modelpivot.files import read_model, write_model
 from modelpivot.models.manifest import Manifest, ManifestFile
-from modelpivot.models.recipe import Source
 from modelpivot.weights.layout import WeightsFolder, is_safe_name, is_weights, require_safe
+
+if TYPE_CHECKING:
+    from modelpivot.models.recipe import Source
 
 NOT_NEEDED_SUFFIXES = (
     ".md",
@@ -71,7 +73,7 @@ def _file_from_hub(repo: str, sibling: Sibling) -> ManifestFile:
     return ManifestFile(path=sibling.rfilename, size=sibling.size, sha256=sha256, git_oid=None if sha256 else sibling.blob_id)
 
 
-def choose_files(manifest: Manifest, source: Source, *, shards: Sequence[str] | None = None) -> Manifest:
+def choose_files(manifest: Manifest, source: "Source", *, shards: Sequence[str] | None = None) -> Manifest:
     """What of a repository an engine needs: one set of weights from the root, and all small files that go with it.
 
     `shards` are the files that the index names; None: there is no index. A recipe's `include` replaces the choice, its `exclude` takes away.
