@@ -26,7 +26,7 @@ from modelpivot.stages.warm import warm
 from modelpivot.state.cutovers import close_cutover, read_cutover, read_decision
 from modelpivot.state.lock import release_lock, take_over_lock
 from modelpivot.state.paths import StatePaths
-from modelpivot.state.releases import read_book, read_release, record_current, record_proved
+from modelpivot.state.releases import is_current, read_release, record_current, record_proved
 from modelpivot.supervisors.choose import choose_supervisor
 
 TRIES_BACK = 2
@@ -173,7 +173,7 @@ def _name_why_it_stands(hand: Hand, frm: Release | None, to: Release) -> str:
     """Why the new release is kept though its switch process died; empty: it is not."""
     if hand.supervisor.status(to).state != "running":
         return ""
-    if frm != to and read_book(hand.state).current == to.id:
+    if frm != to and is_current(hand.state, to.id):
         return "the switch process died after it had promoted"
     decision = read_decision(hand.state, hand.cutover.id)
     is_unwanted = decision is not None and decision.decision == "return"

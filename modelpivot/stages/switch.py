@@ -16,7 +16,7 @@ from modelpivot.models.release import Release
 from modelpivot.settings import to_environment
 from modelpivot.stages.context import Context
 from modelpivot.state.cutovers import ask_decision, attach_run, close_cutover, read_cutover, read_cutover_of_run, write_intent
-from modelpivot.state.lock import acquire_lock
+from modelpivot.state.lock import acquire_lock, read_lock
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.runs import new_run_id
 from modelpivot.supervisors.choose import choose_supervisor
@@ -25,6 +25,8 @@ from modelpivot.waiting import WaitedTooLong, wait_for
 TakeOver = Literal["took over", "closed", "ended", "starts"]
 TAKE_OVER_S = 60.0
 LET_GO_S = 10.0
+MOST_DEATHS = 5
+"""Switch processes of one switch that one follower starts anew."""
 RIVAL_S = 2.0
 """Seconds in which another process that recovers the same switch may show itself."""
 
@@ -133,19 +135,20 @@ def follow_switch(
     """The switch as soon as `until` holds for it, or as soon as it is closed.
 
     When `is_stopping` turns true the switch is asked to return, and followed to its end. A switch process that died is followed backwards:
-    the recovery is started here. It never raises for what the switch decides: `outcome` tells.
+    the recovery is started here. It never raises for what the switch decides: `outcome` tells. SwitchFailed when recovery dies again and again.
     """
-    has_asked = False
+    has_asked, deaths = False, 0
 
     def read() -> Cutover:
-        nonlocal has_asked
+        nonlocal has_asked, deaths
         now = _read(context, cutover)
         if not has_asked and now.phase != "closed" and is_stopping():
             has_asked = True
             with contextlib.suppress(PreconditionError):  # closed in this very moment: its outcome is read next
                 ask_decision(context.state, "return", reason=f"run {context.run.id} was interrupted")
-        if now.phase != "closed" and now.switch and not is_alive(now.switch):
-            _recover(context, now)
+        if now.phase != "closed" and is_dead(context.state, now):
+            deaths += 1
+            _recover(context, now, deaths)
         return now
 
     followed = wait_for(
@@ -180,7 +183,15 @@ def _read(context: Context, cutover: Cutover) -> Cutover:
     return closed
 
 
-def _recover(context: Context, cutover: Cutover) -> None:
+def _recover(context: Context, cutover: Cutover, deaths: int) -> None:
+    if deaths > MOST_DEATHS:
+        log = context.state.run(cutover.run_id).log("switch")
+        raise SwitchFailed(
+            f"the switch process died {deaths} times, the last time in phase {cutover.phase}",
+            step="switch",
+            cause=read_last_lines(log, 5),
+            hint=f"mend what {log} says, then `modelpivot rollback`; modelpivot status tells what serves",
+        )
     context.journal.stage("switch")("warning", f"the switch process died in phase {cutover.phase}; going back")
     launch_switch(context.host, context.state, cutover, is_back=True)
 
@@ -196,6 +207,14 @@ def _take_home(context: Context, closed: Cutover) -> None:
     )
     if closed.run_id != context.run.id:
         write_model(context.run.cutover, closed)
+
+
+def is_dead(state: StatePaths, cutover: Cutover) -> bool:
+    """Whether nobody carries the open switch out: its process is gone, or never came and the run that was to start it let go of the host."""
+    if cutover.switch:
+        return not is_alive(cutover.switch)
+    lock = read_lock(state)
+    return lock is None or lock.token != cutover.lock_token
 
 
 def holder_of(cutover: Cutover) -> ProcessId | None:

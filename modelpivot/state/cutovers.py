@@ -2,7 +2,7 @@
 
 import time
 
-from modelpivot.errors import HostHeld, PreconditionError
+from modelpivot.errors import HostHeld, PreconditionError, UsageError
 from modelpivot.files import guarded, read_model, write_model
 from modelpivot.host import is_alive, own_process_id
 from modelpivot.models.cutover import Cutover, Decision, ProcessId
@@ -59,8 +59,11 @@ def ask_decision(state: StatePaths, decision: str, *, reason: str) -> Decision:
 
 
 def read_decision(state: StatePaths, cutover_id: str) -> Decision | None:
-    """What was asked of this switch; None: nothing yet."""
-    decision = read_model(state.decision, Decision)
+    """What was asked of this switch; None: nothing yet, or nothing that can be understood."""
+    try:
+        decision = read_model(state.decision, Decision)
+    except UsageError:
+        return None
     return decision if decision and decision.cutover_id == cutover_id else None
 
 
