@@ -6,9 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from modelpivot.cli.output import in_time
-from modelpivot.models.manifest import Verdict
 from modelpivot.models.result import RunResult
-from modelpivot.models.size import say_bytes
 from modelpivot.stages.benchmark import say_measurement
 
 RESULT_MARKS = {
@@ -25,18 +23,6 @@ def table(*columns: str) -> Table:
     for column in columns:
         made.add_column(column)
     return made
-
-
-def show_verdict(console: Console, verdict: Verdict) -> None:
-    """Every problem, then the verdict."""
-    for problem in verdict.problems:
-        console.print(Text(str(problem), "red" if problem.code != "PATCHED" else "yellow"))
-    files, size = verdict.files, verdict.bytes
-    colour = "green" if verdict.verdict == "complete" else "red"
-    console.print(
-        Text(verdict.verdict, f"bold {colour}"),
-        f": {files.verified} of {files.expected} files, {say_bytes(size.verified)} of {say_bytes(size.expected)}; hashed now: {files.hashed_now}",
-    )
 
 
 def show_result(console: Console, result: RunResult, *, title: str, footer: list[str] | None = None) -> None:

@@ -49,7 +49,7 @@ def fetch(
     as_json: AsJson = False,
 ) -> None:
     """Bring a repository's files in and verify them; goes on where an earlier call ended."""
-    from modelpivot.cli.show import show_verdict
+    from modelpivot.cli.verdict_view import show_verdict
     from modelpivot.facts.hub import read_token
     from modelpivot.settings import read_host_config
     from modelpivot.weights.fetch import FetchOptions, fetch_manifest
@@ -78,7 +78,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Prove weights: every file against its manifest, headers and index; all problems at once."""
-    from modelpivot.cli.show import show_verdict
+    from modelpivot.cli.verdict_view import show_verdict
     from modelpivot.settings import read_host_config
     from modelpivot.weights.layout import receipts_elsewhere
     from modelpivot.weights.verify import verify_directory

@@ -4,10 +4,12 @@ HubFacts(manifest=Manifest(repo='nvidia/Kimi-K2.5-NVFP4', commit='4d7e...', file
 """
 
 import json
+import os
 import re
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 from pydantic import JsonValue
 
@@ -18,10 +20,11 @@ from modelpivot.models.host import HostConfig
 from modelpivot.models.manifest import Manifest
 from modelpivot.models.model_parts import HubAccess, ModelCard
 from modelpivot.models.recipe import Source
-from modelpivot.weights.answers import REMEDIES, Refused, refusal_problem
+from modelpivot.weights.answers import Refused
 from modelpivot.weights.index import parse_index
+from modelpivot.weights.listing import Listing, read_listing
 from modelpivot.weights.manifest import choose_files, index_name, manifest_from_hub
-from modelpivot.weights.reconnect import Patience, Tries, parse_retry_after
+from modelpivot.weights.reconnect import Patience, Tries
 from modelpivot.weights.transport import HubOrigin
 
 Answer = Future[bytes | None]
@@ -104,7 +107,18 @@ def parse_object(name: str, content: bytes) -> dict[str, JsonValue] | Unread:
 
 
 def read_token() -> str | None:
-    """The token of this user: HF_TOKEN, or what `hf auth login` left; None: none, or none that can be had."""
+    """The token of this user: HF_TOKEN, or what `hf auth login` left; None: none, or none that can be had.
+
+    The library is asked only where there is a login for it to read: importing that part of it costs 0.2 CPU-seconds.
+    """
+    from huggingface_hub import constants
+
+    is_exchanged, given = (
+        os.environ.get("HF_OIDC_RESOURCE"),
+        (os.environ.get("HF_TOKEN") or os.environ.get("HUGGING_FACE_HUB_TOKEN") or "").strip(),
+    )
+    if not is_exchanged and (given or not Path(constants.HF_TOKEN_PATH).exists()):
+        return given or None
     from huggingface_hub import get_token
 
     try:
@@ -113,44 +127,28 @@ def read_token() -> str | None:
         return None
 
 
+def read_manifest(host: HostConfig, source: Source, *, token: str | None, deadline_s: float = DEADLINE_S) -> Manifest:
+    """The files that an engine needs, and nothing else of the model. TransientError, Refused, PreconditionError or IntegrityError."""
+    ends_at = time.monotonic() + deadline_s
+    whole, _ = read_repository(host.hub_endpoint, source, token=token, tries=_tries(ends_at))
+    return choose_files(whole, source, shards=SmallFiles(host.hub_endpoint, whole, token, ends_at).shards())
+
+
 def read_repository(endpoint: str, source: Source, *, token: str | None, tries: Tries) -> tuple[Manifest, HubAccess]:
     """All files of the repository at the commit that the revision names now, and who may read them.
 
     Refused or TransientError; PreconditionError for its content.
     """
-    from huggingface_hub import HfApi
-    from huggingface_hub.hf_api import ModelInfo
 
-    api = HfApi(endpoint=endpoint, token=token or False, library_name="modelpivot")
-
-    def ask() -> ModelInfo:
+    def ask() -> Listing:
         left_s = max(0.5, tries.ends_at - time.monotonic())
-        try:
-            return api.model_info(source.repo, revision=source.revision, files_metadata=True, timeout=min(TIMEOUT_S, left_s))
-        except Exception as error:  # noqa: BLE001 (a door: whatever the library raises becomes ours)
-            raise translate(error, source, endpoint) from None
+        return read_listing(endpoint, source.repo, source.revision, token=token, timeout_s=min(TIMEOUT_S, left_s))
 
-    info = tries.run(ask)
-    if not info.sha or not info.siblings:
+    listing = tries.run(ask)
+    if not listing.files:
         raise PreconditionError(f"{source.repo}: the Hub names no files at {source.revision}", hint="take another revision")
-    access = HubAccess(is_gated=bool(info.gated), is_private=bool(info.private), has_token=token is not None)
-    return manifest_from_hub(source.repo, info.sha, info.siblings), access
-
-
-def translate(error: Exception, source: Source, endpoint: str) -> PivotError:
-    """The door for what the Hub's library raises: by HTTP status first, everything without one is the way to the Hub."""
-    if isinstance(error, PivotError):
-        return error
-    what = f"{source.repo}@{source.revision}"
-    response = getattr(error, "response", None)
-    if response is None:
-        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        return TransientError(f"{what}: {endpoint} does not answer: {reason}", hint=REMEDIES["unreachable"])
-    said = response.headers.get("X-Error-Message") or response.headers.get("X-Error-Code") or ""
-    found = f"{what}: HTTP {response.status_code} from {endpoint}" + (f" ({said})" if said else "")
-    if problem := refusal_problem(response.status_code, response.headers):
-        return Refused(found, problem=problem)
-    return TransientError(found, hint=REMEDIES["unreachable"], retry_after_s=parse_retry_after(response.headers))
+    access = HubAccess(is_gated=listing.is_gated, is_private=listing.is_private, has_token=token is not None)
+    return manifest_from_hub(source.repo, listing), access
 
 
 class SmallFiles:

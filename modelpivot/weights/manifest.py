@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from modelpivot.errors import PreconditionError
 from modelpivot.files import read_model, write_model
@@ -13,6 +13,7 @@ from modelpivot.weights.layout import WeightsFolder, is_safe_name, is_weights, r
 
 if TYPE_CHECKING:
     from modelpivot.models.recipe import Source
+    from modelpivot.weights.listing import Listed, Listing
 
 NOT_NEEDED_SUFFIXES = (
     ".md",
@@ -41,36 +42,20 @@ SPLIT_GGUF = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 INDEX = ".safetensors.index.json"
 
 
-class Lfs(Protocol):
-    """What the Hub says of a large file."""
-
-    sha256: str
-
-
-class Sibling(Protocol):
-    """One file in the Hub's model info."""
-
-    rfilename: str
-    size: int | None
-    blob_id: str | None
-
-
-def manifest_from_hub(repo: str, commit: str, siblings: Iterable[Sibling]) -> Manifest:
+def manifest_from_hub(repo: str, listing: "Listing") -> Manifest:
     """The whole repository at one commit. PreconditionError for a file of unknown size, IntegrityError for names that escape."""
-    manifest = Manifest(repo=repo, commit=commit, files=[_file_from_hub(repo, each) for each in siblings])
+    manifest = Manifest(repo=repo, commit=listing.commit, files=[_file_from_hub(repo, each) for each in listing.files])
     require_safe(manifest)
     return manifest
 
 
-def _file_from_hub(repo: str, sibling: Sibling) -> ManifestFile:
-    lfs: Lfs | None = getattr(sibling, "lfs", None)
-    if sibling.size is None:
+def _file_from_hub(repo: str, file: "Listed") -> ManifestFile:
+    if file.size is None:
         raise PreconditionError(
-            f"{repo}: {sibling.rfilename!r}: the Hub names no size, so the space it needs is not known",
+            f"{repo}: {file.path!r}: the Hub names no size, so the space it needs is not known",
             hint="ask again later, or leave the file out with model.exclude",
         )
-    sha256 = lfs.sha256 if lfs else None
-    return ManifestFile(path=sibling.rfilename, size=sibling.size, sha256=sha256, git_oid=None if sha256 else sibling.blob_id)
+    return ManifestFile(path=file.path, size=file.size, sha256=file.sha256, git_oid=None if file.sha256 else file.blob_id)
 
 
 def choose_files(manifest: Manifest, source: "Source", *, shards: Sequence[str] | None = None) -> Manifest:

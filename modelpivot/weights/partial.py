@@ -79,8 +79,9 @@ class Partial:
             os.lseek(self._handle, self.size, os.SEEK_SET)
         return self.size
 
-    def write(self, rest: memoryview) -> None:
+    def write(self, chunk: bytes | memoryview) -> None:
         """Put bytes at the end, on disk first. PreconditionError when the disk is full: what was written counts."""
+        rest = memoryview(chunk)
         while rest:
             with disk_errors(self.path):
                 count = os.write(self._handle, rest)

@@ -1,7 +1,7 @@
 """Where bytes come from: a Hub over HTTP, or a folder. One opened body at a time, its answer checked before the first byte is handed on."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote, urljoin, urlsplit
@@ -16,6 +16,7 @@ from modelpivot.weights.content import looks_like
 from modelpivot.weights.pools import Pools
 
 REDIRECTS, CONNECT_S, PEEK_BYTES = 8, 10.0, 512
+NO_HEADERS: Mapping[str, str] = {}
 
 
 class Origin(Protocol):
@@ -32,18 +33,59 @@ class Origin(Protocol):
         ...
 
 
+class HubWay:
+    """GETs on a Hub and where it sends them on to. The token goes to the Hub's own host only, and a link is asked for anew every time."""
+
+    def __init__(self, endpoint: str, *, token: str | None, connections: int, stall_s: float) -> None:
+        self.address = endpoint.rstrip("/")
+        self._token, self._home = token, _origin_of(endpoint)
+        self._pools = Pools(connections, urllib3.Timeout(connect=min(CONNECT_S, stall_s), read=stall_s))
+
+    def follow(
+        self,
+        url: str,
+        *,
+        what: str,
+        headers: Mapping[str, str] = NO_HEADERS,
+        look: Callable[[Mapping[str, str]], None] = lambda headers: None,
+    ) -> urllib3.BaseHTTPResponse:
+        """The answer with status 200 or 206; `look` sees the headers of every redirect. TransientError or Refused for any other answer."""
+        for _ in range(REDIRECTS):
+            is_home = _origin_of(url) == self._home
+            response = self._ask(url, headers, is_home=is_home, what=what)
+            if response.status in (200, 206):
+                return response
+            discard(response)
+            location = response.headers.get("Location")
+            if response.status not in (301, 302, 303, 307, 308) or not location:
+                raise error_for_status(response.status, response.headers, what=what, from_store=not is_home)
+            look(response.headers)
+            url = urljoin(url, location)
+        raise TransientError(f"{what}: more than {REDIRECTS} redirects", hint=REMEDIES["unreachable"])
+
+    def renew(self) -> None:
+        """Drop every connection."""
+        self._pools.clear()
+
+    def _ask(self, url: str, headers: Mapping[str, str], *, is_home: bool, what: str) -> urllib3.BaseHTTPResponse:
+        headers = {"User-Agent": "modelpivot", "Accept-Encoding": "identity", **headers}
+        if is_home and self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        with passing_errors(what, urlsplit(url).netloc):
+            return self._pools.of(url).request("GET", url, headers=headers, redirect=False, preload_content=False, decode_content=False)
+
+
 class HubOrigin:
-    """A repository at its pinned commit on a Hub. The token goes to the Hub's own host only; links are asked for anew at every opening."""
+    """A repository at its pinned commit on a Hub."""
 
     def __init__(self, endpoint: str, manifest: Manifest, *, token: str | None = None, connections: int = 8, stall_s: float = 30) -> None:
-        self.name = endpoint.rstrip("/")
-        self._manifest, self._token, self._home = manifest, token, _origin_of(endpoint)
-        self._pools = Pools(connections, urllib3.Timeout(connect=min(CONNECT_S, stall_s), read=stall_s))
+        self._manifest, self._way = manifest, HubWay(endpoint, token=token, connections=connections, stall_s=stall_s)
+        self.name = self._way.address
 
     def open(self, file: ManifestFile, start: int) -> Body:
         """The file from `start` on. TransientError, WrongAnswer or Refused as `answers` tells them apart."""
         span = {"Range": f"bytes={start}-{file.size - 1}"} if start else {}
-        response = self._follow(self._url(file), span, file)
+        response = self._follow(span, file)
         try:
             return HubBody(response, file, body_start(response.status, response.headers, file, start))
         except WrongAnswer as error:
@@ -54,7 +96,7 @@ class HubOrigin:
     def read_part(self, file: ManifestFile, start: int, stop: int) -> bytes:
         """Bytes `start` to `stop` (not included, at most the file's size) of one file, and no more. Errors as `open`, and when fewer come."""
         stop = min(stop, file.size)
-        response = self._follow(self._url(file), {"Range": f"bytes={start}-{stop - 1}"}, file)
+        response = self._follow({"Range": f"bytes={start}-{stop - 1}"}, file)
         try:
             begin = body_start(response.status, response.headers, file, start, stop)
             with passing_errors(file.path, "the way"):
@@ -67,31 +109,11 @@ class HubOrigin:
 
     def renew(self) -> None:
         """Drop every connection."""
-        self._pools.clear()
+        self._way.renew()
 
-    def _url(self, file: ManifestFile) -> str:
-        return f"{self.name}/{self._manifest.repo}/resolve/{self._manifest.commit}/{quote(file.path)}"
-
-    def _follow(self, url: str, span: Mapping[str, str], file: ManifestFile) -> urllib3.BaseHTTPResponse:
-        for _ in range(REDIRECTS):
-            is_home = _origin_of(url) == self._home
-            response = self._ask(url, span, is_home=is_home, what=file.path)
-            if response.status in (200, 206):
-                return response
-            discard(response)
-            location = response.headers.get("Location")
-            if response.status not in (301, 302, 303, 307, 308) or not location:
-                raise error_for_status(response.status, response.headers, what=file.path, from_store=not is_home)
-            check_linked(response.headers, file, self._manifest.commit)
-            url = urljoin(url, location)
-        raise TransientError(f"{file.path}: more than {REDIRECTS} redirects", hint=REMEDIES["unreachable"])
-
-    def _ask(self, url: str, span: Mapping[str, str], *, is_home: bool, what: str) -> urllib3.BaseHTTPResponse:
-        headers = {"User-Agent": "modelpivot", "Accept-Encoding": "identity", **span}
-        if is_home and self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
-        with passing_errors(what, urlsplit(url).netloc):
-            return self._pools.of(url).request("GET", url, headers=headers, redirect=False, preload_content=False, decode_content=False)
+    def _follow(self, span: Mapping[str, str], file: ManifestFile) -> urllib3.BaseHTTPResponse:
+        url = f"{self.name}/{self._manifest.repo}/resolve/{self._manifest.commit}/{quote(file.path)}"
+        return self._way.follow(url, what=file.path, headers=span, look=lambda headers: check_linked(headers, file, self._manifest.commit))
 
 
 class FolderOrigin:

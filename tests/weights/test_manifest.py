@@ -1,12 +1,12 @@
 """From the Hub's answer to the files that are fetched."""
 
 import pytest
-from huggingface_hub.hf_api import BlobLfsInfo, RepoSibling
 
 from modelpivot.errors import IntegrityError, PreconditionError
 from modelpivot.models.manifest import Manifest, ManifestFile
 from modelpivot.models.recipe import Source
 from modelpivot.weights.layout import find_unsafe
+from modelpivot.weights.listing import Listed, Listing
 from modelpivot.weights.manifest import choose_files, index_name, manifest_from_hub
 
 COMMIT = "a" * 40
@@ -26,11 +26,8 @@ def chosen(*paths: str, shards: list[str] | None = None, **source: list[str]) ->
 
 def test_large_and_small_files_carry_their_own_digest() -> None:
     """sha256 for what is stored apart, git's blob id for the rest."""
-    siblings = [
-        RepoSibling(rfilename="m.safetensors", size=9, blob_id="b" * 40, lfs=BlobLfsInfo(size=9, sha256="c" * 64, pointer_size=1)),
-        RepoSibling(rfilename="config.json", size=2, blob_id="d" * 40),
-    ]
-    assert manifest_from_hub("acme/tiny", COMMIT, siblings).files == [
+    listing = Listing(COMMIT, (Listed("m.safetensors", 9, "c" * 64, "b" * 40), Listed("config.json", 2, None, "d" * 40)))
+    assert manifest_from_hub("acme/tiny", listing).files == [
         ManifestFile(path="m.safetensors", size=9, sha256="c" * 64),
         ManifestFile(path="config.json", size=2, git_oid="d" * 40),
     ]
@@ -39,14 +36,14 @@ def test_large_and_small_files_carry_their_own_digest() -> None:
 def test_unknown_size_is_refused_and_not_zero() -> None:
     """A size of null is no size (D9)."""
     with pytest.raises(PreconditionError, match="names no size"):
-        manifest_from_hub("acme/tiny", COMMIT, [RepoSibling(rfilename="m.safetensors", size=None, blob_id="b" * 40)])
+        manifest_from_hub("acme/tiny", Listing(COMMIT, (Listed("m.safetensors", None, None, "b" * 40),)))
 
 
 @pytest.mark.parametrize("name", ["../x", "/x", "a/../b", "a\\b", "", ".modelpivot/receipts.jsonl", "a\x00", "x" * 256])
 def test_names_that_escape_make_no_manifest(name: str) -> None:
     """UNSAFE_PATH as soon as the Hub names it (D13)."""
     with pytest.raises(IntegrityError, match="UNSAFE_PATH"):
-        manifest_from_hub("acme/tiny", COMMIT, [RepoSibling(rfilename=name, size=1, blob_id="b" * 40)])
+        manifest_from_hub("acme/tiny", Listing(COMMIT, (Listed(name, 1, None, "b" * 40),)))
 
 
 @pytest.mark.parametrize("names", [("a", "a"), ("a", "a/b"), ("a/b", "a/b/c")])
