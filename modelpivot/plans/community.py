@@ -92,7 +92,7 @@ def _choose_strategy(whole: Mapping[str, Any], asked: str | None) -> str:
     if asked is not None and asked not in STRATEGIES:
         raise UsageError(f"--strategy {asked}: expected one of a single host ({', '.join(STRATEGIES)})")
     named = whole.get("compatible_strategies")
-    known = [each for each in named if each in STRATEGIES] if isinstance(named, list) else []
+    known = [each for each in named if isinstance(each, str) and each in STRATEGIES] if isinstance(named, list) else []
     return asked or ("single_node_tp" if "single_node_tp" in known or not known else str(known[0]))
 
 
@@ -104,7 +104,9 @@ def _serve(gathered: Gathered, repo: str, gpus: int) -> Serve:
     for name in [each for each in flags if each in OWN_FLAGS]:
         gathered.left.append(f"--{name} {flags.pop(name)}: the recipe's field {OWN_FLAGS[name]} says it")
     if (draft := _draft_model(flags.get("speculative-config"))) and draft != repo:
-        gathered.left.append(f"--speculative-config {flags.pop('speculative-config')}: needs {draft} too, and a pivot brings one repository")
+        gathered.left.append(
+            f"--speculative-config {flags.pop('speculative-config')}: needs {draft} too, and a pivot brings one repository"
+        )
     template = flags.get("chat-template")
     if isinstance(template, str) and "/" in template:
         gathered.left.append(f"--chat-template {flags.pop('chat-template')}: a path outside the model's repository")
