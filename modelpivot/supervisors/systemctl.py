@@ -95,6 +95,16 @@ def systemctl(*words: str, is_checked: bool = True) -> CommandResult:
         ) from error
 
 
+def judge_start(facts: UnitFacts, waited_s: float) -> bool | None:
+    """A start, judged: true as soon as the program is executed; with units that tell when they are ready, as soon as they are under way."""
+    if facts["ActiveState"] == "active":
+        return True
+    if facts["SubState"].startswith("auto-restart") or facts.is_at_rest:
+        raise CommandFailed(str(facts))
+    is_under_way = facts["ActiveState"] == "activating" and facts["Type"] not in ("exec", "simple")
+    return True if is_under_way else None
+
+
 def clear_failure(unit: str) -> None:
     """Forget a failed state and the count of starts, so that the next start is not refused; nothing to do for a unit that has neither."""
     systemctl("reset-failed", unit, is_checked=False)

@@ -21,12 +21,13 @@ from modelpivot.state.paths import StatePaths
 from modelpivot.state.releases import list_releases
 from modelpivot.supervisors.adopt import AdoptedFiles, restore_files
 from modelpivot.supervisors.control_group import read_group_processes
+from modelpivot.supervisors.gate_unit import place_gate, remove_gate
 from modelpivot.supervisors.invocation import Invocation, read_invocation, remember_invocation
 from modelpivot.supervisors.notify import pulse
 from modelpivot.supervisors.process import KILL_S, read_api_key, send_signal
 from modelpivot.supervisors.protocol import UnitStatus
 from modelpivot.supervisors.switch_unit import place_boot_unit, start_switch_unit
-from modelpivot.supervisors.systemctl import UnitFacts, clear_failure, show, systemctl
+from modelpivot.supervisors.systemctl import UnitFacts, clear_failure, judge_start, show, systemctl
 from modelpivot.supervisors.unit_files import ReleaseUnitPaths, place_unit, write_secrets
 from modelpivot.supervisors.unit_log import copy_journal, read_journal
 from modelpivot.supervisors.unit_text import mark_of, render_engine, render_secrets, unit_name
@@ -62,13 +63,24 @@ class SystemdSupervisor:
         """Start the unit; nothing to do when it runs and no stop of it was begun. CommandFailed when its program cannot be executed."""
         unit = unit_name(release)
         self._place(release)
+        remove_gate(unit)
         if show(unit)["ActiveState"] in GOING and (status := self.status(release)).state == "running":
             return status
+        return self._start(release, unit)
+
+    def start_gated(self, release: Release, argv: Sequence[str]) -> UnitStatus:
+        """The same unit with another command line, for this start alone; nothing restarts it until `start` was called."""
+        unit = unit_name(release)
+        self._place(release)
+        place_gate(unit, argv)
+        return self._start(release, unit)
+
+    def _start(self, release: Release, unit: str) -> UnitStatus:
         self._running.pop(unit, None)
         clear_failure(unit)
         systemctl("start", "--no-block", unit)
         try:
-            wait_for(lambda: _look(unit), _judge_start, what=f"the start of {unit}", deadline_s=START_S, interval_s=0.05)
+            wait_for(lambda: _look(unit), judge_start, what=f"the start of {unit}", deadline_s=START_S, interval_s=0.05)
         except (WaitedTooLong, CommandFailed) as error:
             words = self._last_words(unit)
             self.stop(release, timeout_s=release.deadlines.stop_s)
@@ -77,10 +89,6 @@ class SystemdSupervisor:
             raise CommandFailed(message, argv=release.start.argv, last_lines=words, hint=f"journalctl -u {unit}") from error
         self._remember(release, show(unit))
         return self.status(release)
-
-    def start_gated(self, release: Release, argv: Sequence[str]) -> UnitStatus:
-        """CommandFailed: units are started plain."""
-        raise CommandFailed(f"{unit_name(release)} is started plain", argv=argv)
 
     def stop(self, release: Release, *, timeout_s: float) -> None:
         """Stop the unit, SIGKILL after `timeout_s`; nothing of it is left afterwards and its failure is cleared, or CommandFailed names what is left.
@@ -100,6 +108,7 @@ class SystemdSupervisor:
                 hint="they hang in the kernel, most likely in the GPU driver: look at dmesg; the host may need a reboot",
             )
         self._running.pop(unit, None)
+        remove_gate(unit)
         clear_failure(unit)
 
     def _is_ended(self, release: Release, sign: signal.Signals, deadline_s: float) -> bool:
@@ -232,13 +241,3 @@ class SystemdSupervisor:
 def _look(unit: str) -> UnitFacts:
     pulse()
     return show(unit)
-
-
-def _judge_start(facts: UnitFacts, waited_s: float) -> bool | None:
-    """True as soon as the program is executed; with units that tell when they are ready, as soon as they are under way."""
-    if facts["ActiveState"] == "active":
-        return True
-    if facts["SubState"].startswith("auto-restart") or facts.is_at_rest:
-        raise CommandFailed(str(facts))
-    is_under_way = facts["ActiveState"] == "activating" and facts["Type"] not in ("exec", "simple")
-    return True if is_under_way else None
