@@ -28,11 +28,11 @@ class LayerKinds(NamedTuple):
 def count_layer_kinds(text: Config, layers: int) -> LayerKinds:
     """How many layers of each kind; all full where nothing else is said. An unknown word counts as full: the largest of the three."""
     words = _named_kinds(text) or _patterned_kinds(text, layers)
-    if words is not None:
-        kinds = [kind_of(word) for word in words[:layers]]
-        full = layers - len(words[:layers]) + kinds.count("full") if len(words) < layers and not _is_partial(text) else kinds.count("full")
-        return LayerKinds(full, kinds.count("window"), kinds.count("linear"))
-    return _windowed(text, layers)
+    if words is None:
+        return _windowed(text, layers)
+    kinds = [kind_of(word) for word in words[:layers]]
+    unnamed = 0 if "hybrid_override_pattern" in text else layers - len(kinds)
+    return LayerKinds(unnamed + kinds.count("full"), kinds.count("window"), kinds.count("linear"))
 
 
 def kind_of(word: str) -> str:
@@ -100,10 +100,6 @@ def _windowed(text: Config, layers: int) -> LayerKinds:
     return LayerKinds(0, layers, 0)
 
 
-def _is_partial(text: Config) -> bool:
-    return "hybrid_override_pattern" in text
-
-
 def _is_pure_state_space(text: Config) -> bool:
     return str(text.get("model_type")) in ("mamba", "mamba2", "falcon_mamba", "rwkv", "rwkv7")
 
@@ -120,7 +116,7 @@ def state_bytes(text: Config) -> int:
     """Bytes that one sequence keeps in one linear layer: convolution and recurrent state, at four bytes an element, an upper bound."""
     hidden = _size(text.get("hidden_size"))
     sizes = [*_delta_state(text), *_mamba2_state(text), *_mamba1_state(text, hidden), *_kda_state(text)]
-    return 4 * max(sizes, default=hidden * 64)
+    return 4 * (max(sizes, default=0) or hidden * 64)
 
 
 def _delta_state(text: Config) -> Sequence[int]:
