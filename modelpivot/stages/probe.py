@@ -5,10 +5,13 @@
 
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from modelpivot.errors import SwitchFailed
 from modelpivot.facts.endpoint import Completion, Reply, complete
 from modelpivot.facts.start_log import read_start_log
 from modelpivot.files import read_model, write_model
+from modelpivot.models.benchmark import Check
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.recipe import Probe
 from modelpivot.models.release import Release
@@ -50,10 +53,22 @@ def probe(hand: Hand, release: Release) -> None:
             what=f"answers of {release.id}",
             deadline_s=release.deadlines.probe_s,
         )
+        checks: list[JsonValue] = [check.model_dump(mode="json") for check in say_checks(release, answer)]
+        hand.tell("probe", "log", f"{len(release.probes)} probes: {answer}", release=release.id, checks=checks)
         if answer != PASSED:
             raise SwitchFailed(
                 answer, step="probe", hint="the model answers, and not as it should: look at the patches and the KV cache type"
             )
+
+
+def say_checks(release: Release, answer: str) -> list[Check]:
+    """What the probing of a release comes to in the report; the first probe that says no ends it, and is the only one told."""
+    if answer != PASSED:
+        return [Check(name=f"probes of {release.id}", passed=False, expected="every answer as the recipe asks", found=answer)]
+    return [
+        Check(name=f"probe {probe.kind} of {release.id}", passed=True, expected=EXPECTED[probe.kind], found=EXPECTED[probe.kind])
+        for probe in release.probes
+    ]
 
 
 def _died(hand: Hand, release: Release) -> SwitchFailed:
@@ -62,6 +77,7 @@ def _died(hand: Hand, release: Release) -> SwitchFailed:
 
 
 PASSED = "passed"
+EXPECTED = {"answer": "an answer", "repeat": "the same answer twice", "logprobs": "finite log-probabilities, equal to the release's record"}
 
 
 def ask_probes(release: Release, record_path: Path) -> str:

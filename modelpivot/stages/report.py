@@ -165,8 +165,8 @@ def _base_url(state: StatePaths, release_id: str | None) -> str | None:
 
 
 def _collect(events: Sequence[Event], key: str, adapter: TypeAdapter[list[Check]] | TypeAdapter[list[Measurement]]) -> list:  # type: ignore[type-arg]
-    """What the stages told under `key`, the last word of each stage."""
-    told = {event.stage: event.data[key] for event in events if key in event.data}
+    """What the stages told under `key`, the last word of each stage; a step of the switch counts once a release."""
+    told = {(event.stage, event.data.get("release")): event.data[key] for event in events if key in event.data}
     return [item for value in told.values() for item in adapter.validate_python(value)]
 
 
