@@ -10,20 +10,26 @@ from typing import Any
 
 import pytest
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
 from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.states import Cancelling
+from pydantic import SecretStr
 
+from blocks import GpuHost, HubAccess
 from deployments.apply import WORK_POOL
 from modelpivot.files import read_model
 from modelpivot.host import is_alive, run_command
 from modelpivot.models.cutover import ProcessId
+from modelpivot.models.hub_account import HubAccount
 from modelpivot.state.lock import read_lock
 from modelpivot.weights.pace import Pace
+from tests.flows.asked import list_artifacts
 from tests.switching import wait_until
 from tests.weights.repos import make_repo
 from tests.world import PROJECT, World, make_world
 
+TOKEN = "hf_planted_token_that_must_not_be_seen"
 DEPLOYMENTS = ["check-weights/check-weights", "pivot/pivot", "plan/plan", "rollback/rollback"]
 
 
@@ -128,3 +134,21 @@ def test_a_cancelled_run_ends_whole_and_soon(world: World) -> None:
     state = wait_for_end(run, deadline_s=60)
     assert (state.type, time.monotonic() - began < 30) == (StateType.CANCELLED, True), state
     assert fetching and not is_alive(fetching) and read_lock(world.state) is None and world.serving == "old"
+
+
+@pytest.mark.usefixtures("worker")
+def test_blocks_say_where_and_how_and_their_secret_is_seen_nowhere(world: World) -> None:
+    """A run on the host and Hub of two blocks, picked as the form picks them; the token is in no parameter, log, artifact or file of the state."""
+    host = GpuHost(config=world.host.model_copy(update={"name": "gpu-picked"})).save("picked", overwrite=True)
+    account = HubAccount(endpoint=world.hub.base_url, token=SecretStr(TOKEN))
+    hub = HubAccess(account=account).save("picked", overwrite=True)
+    run = start("plan/plan", recipe="new", host={"$ref": {"block_document_id": str(host)}}, hub={"$ref": {"block_document_id": str(hub)}})
+    state = wait_for_end(run)
+    client = get_client(sync_client=True)
+    ended = client.read_flow_run(run.id)
+    assert (state.type, ended.name) == (StateType.COMPLETED, "new on gpu-picked"), state.message
+    logs = [log.message for log in client.read_logs(LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run.id])))]
+    artifacts = [str(artifact.data) for artifact in list_artifacts(run.id)]
+    files = [path.read_text(errors="replace") for path in world.host.state_dir.rglob("*") if path.is_file()]
+    assert logs and artifacts and files
+    assert not [text for text in (ended.model_dump_json(), *logs, *artifacts, *files) if TOKEN in text]
