@@ -1,8 +1,13 @@
 """A host's first pivot with this program: the service that serves is adopted as it stands, pivoted away from, and gone back to. By the real commands."""
 
+import time
+
 import pytest
 
+from modelpivot.facts.everything import read_host_facts
+from modelpivot.models.host import HostConfig
 from modelpivot.models.release import Release
+from modelpivot.plans.foreign import ForeignEngine, find_foreign_engines
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.releases import read_book, read_release
 from tests.lab.sandbox import Sandbox
@@ -52,6 +57,21 @@ def test_adopted_is_current_and_proved_and_untouched(foreign: Foreign) -> None:
     assert (read_files(foreign), foreign.units.sandbox.show(NAME, "MainPID")) == (before, main)
     status = foreign.command("status")
     assert (status["current"], status["answers"]) == (release.id, True)
+
+
+def find_engines(config: HostConfig) -> list[ForeignEngine]:
+    """Inside: what preflight and plan know of services that are not ours."""
+    return find_foreign_engines(read_host_facts(config, StatePaths(config.state_dir), until=time.monotonic() + 30))
+
+
+def test_preflight_finds_it_until_it_is_adopted(foreign: Foreign) -> None:
+    """The facts name the unit behind the port; once it is adopted it is the current release and no foreign engine any more."""
+    foreign.put()
+    foreign.wait_answers()
+    [engine] = foreign.units.sandbox.call(find_engines, foreign.units.config)
+    assert (engine.unit, [str(pid) for pid in engine.pids]) == (NAME, [foreign.units.sandbox.show(NAME, "MainPID")])
+    foreign.command("adopt", NAME)
+    assert foreign.units.sandbox.call(find_engines, foreign.units.config) == []
 
 
 def test_adopted_again_changes_nothing(foreign: Foreign) -> None:
