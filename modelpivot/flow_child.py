@@ -31,6 +31,7 @@ from modelpivot.state.runs import read_events
 
 PROJECT = Path(__file__).resolve().parents[1]
 END_GRACE_S = 30.0
+LINGER_S = 20.0
 
 
 class FlowChild:
@@ -44,6 +45,7 @@ class FlowChild:
         self.run: RunPaths = self.state.run(run_id)
         self.run.root.mkdir(parents=True, exist_ok=True)
         self._offset = 0
+        self._result_seen_at: float | None = None
         log = self.run.log("flow")
         log.parent.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, **(env or {}), **to_environment(host), "MODELPIVOT_RUN_ID": run_id, "PYTHONPATH": _python_path()}
@@ -100,12 +102,18 @@ class FlowChild:
         return read_cutover_followed_by(self.state, self.run.id)
 
     def _is_over(self) -> bool:
-        if self._process.poll() is None:
+        if self._process.poll() is None and not self._lingers():
             return False
         cutover = self._open_cutover()
         if cutover and cutover.switch and not is_alive(cutover.switch):
             recover(join_context(self._host, self.run.id))
         return cutover is None
+
+    def _lingers(self) -> bool:
+        """Whether the flow said its last word long ago: Prefect tries for minutes to reach an API that is away, which changes nothing here."""
+        if self._result_seen_at is None and self.run.result.exists():
+            self._result_seen_at = time.monotonic()
+        return self._result_seen_at is not None and time.monotonic() - self._result_seen_at > LINGER_S
 
     def _hand_on(self, on_event: Callable[[Event], None]) -> None:
         events, self._offset = read_events(self.run, self._offset)
