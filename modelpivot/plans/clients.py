@@ -8,6 +8,15 @@ TOLD_FLAGS = {
     "reasoning-parser": "the reasoning parser",
     "chat-template": "the chat template",
     "enable-auto-tool-choice": "automatic tool choice",
+    "generation-config": "where sampling defaults come from",
+    "override-generation-config": "the sampling defaults",
+    "default-chat-template-kwargs": "what the chat template is given",
+    "enable-lora": "adapters",
+    "lora-modules": "the adapters by name",
+    "limit-mm-per-prompt": "images and other media in a request",
+    "max-logprobs": "the most log-probabilities a request may ask for",
+    "root-path": "the path in front of every address",
+    "ssl-certfile": "TLS",
 }
 """Flags that change what an answer looks like or how long a request may be."""
 

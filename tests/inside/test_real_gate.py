@@ -67,6 +67,7 @@ def test_behind_the_gate_the_numbers_are_the_same(
     fact = wait_for(gated.read, lambda seen, _: seen if seen.told or not seen.is_alive else None, what="the gate", deadline_s=UP_S)
     assert fact.told is not None, supervisor.log_path(made).read_text()[-3000:]
     assert (fact.told.cuda, fact.told.warm_children) == (False, True)
+    assert "is left out" not in supervisor.log_path(made).read_text(), "a module of the gate is not in this version"
     main = supervisor.status(made).main
     assert gated.open()
     with serving(supervisor, made):
