@@ -138,7 +138,7 @@ def test_a_hijacked_interpreter_is_spawned_as_ever(switch_host: SwitchHost, wrap
 
 def test_a_server_that_dies_costs_nothing_but_warmth(switch_host: SwitchHost) -> None:
     """A server that cannot import what the engine itself could leaves children spawned as ever."""
-    text = f"{PART}\nimport sys\nif '--serve' in sys.argv:\n    os._exit(1)\n"
+    text = f"{PART}\nimport sys\nif sys.argv[0].endswith('gate_children.py'):\n    os._exit(1)\n"
     launched = Launched(switch_host, warm_children=True, part=text)
     launched.come_to_gate()
     told = launched.gated.read().told
