@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from modelpivot.models.frozen import Frozen
-from modelpivot.models.recipe import Hooks
+from modelpivot.models.hooks import Hooks
 
 
 class HostConfig(Frozen):

@@ -7,38 +7,19 @@ from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from modelpivot.models.frozen import Frozen
+from modelpivot.models.hooks import Hooks as Hooks
 from modelpivot.models.packages import PackagePolicy
+from modelpivot.models.source import Source as Source
 from modelpivot.models.workload import Floor, Regression, Workload
 
 Seconds = Annotated[float, Field(gt=0)]
 Scalar = str | int | float | bool | None
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 FLAG = re.compile(r"[a-z][a-z0-9-]*(?:\.[A-Za-z0-9_.-]+)?")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 OWN_FLAGS = {"model": "model.repo", "served-model-name": "served_name", "host": "bind", "port": "port", "api-key": "api_key"}
 """Flags that have a field of their own in the recipe."""
-
-
-class Source(Frozen):
-    """The repository on the Hub that holds the weights."""
-
-    repo: str
-    """`org/name`."""
-    revision: str = "main"
-    """Branch, tag or 40-hex commit; resolved once to 40 hex."""
-    include: list[str] = Field(default_factory=list)
-    """Globs of the files to take; empty: everything the engine needs."""
-    exclude: list[str] = Field(default_factory=list)
-    """Globs of files to leave out."""
-
-    @field_validator("repo")
-    @classmethod
-    def _check_repo(cls, repo: str) -> str:
-        if not REPO.fullmatch(repo) or ".." in repo:
-            raise ValueError(f"expected org/name, found {repo!r}")
-        return repo
 
 
 class BuildSettings(Frozen):
@@ -180,15 +161,6 @@ class Deadlines(Frozen):
     probe_s: Seconds = 300
     confirm_s: Seconds = 7200
     """Unconfirmed for so long: back by itself, unless `unconfirmed: keep`."""
-
-
-class Hooks(Frozen):
-    """Shell commands of the recipe or host. before and after run in the flow, drain and undrain belong to the switch."""
-
-    before: list[str] = Field(default_factory=list)
-    after: list[str] = Field(default_factory=list)
-    drain: list[str] = Field(default_factory=list)
-    undrain: list[str] = Field(default_factory=list)
 
 
 class Recipe(Frozen):

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from modelpivot.errors import IntegrityError, PreconditionError
-from modelpivot.facts.hub import read_token
+from modelpivot.facts.repository import read_token
 from modelpivot.files import write_model
 from modelpivot.models.manifest import Manifest, Verified
 from modelpivot.models.plan import Plan

@@ -12,7 +12,7 @@ from modelpivot.models.manifest import Manifest, ManifestFile
 from modelpivot.weights.layout import WeightsFolder, is_safe_name, is_weights, require_safe
 
 if TYPE_CHECKING:
-    from modelpivot.models.recipe import Source
+    from modelpivot.models.source import Source
     from modelpivot.weights.listing import Listed, Listing
 
 NOT_NEEDED_SUFFIXES = (
