@@ -66,9 +66,14 @@ def read_environment(host: HostConfig, resolution: Resolution) -> EnvironmentPro
     """The proof on disk, if it still holds; None: there is no environment, it was never finished, or it was changed."""
     path = environment_path(host, resolution)
     stored = read_stored(path)
-    if stored is None or stored.proof.path != path or stored.stamp != read_stamp(path):
+    if stored is None or not _is_there(stored.proof.path, path) or stored.stamp != read_stamp(path):
         return None
-    return stored.proof.model_copy(update={"new": False})
+    return stored.proof.model_copy(update={"new": False, "path": path})
+
+
+def _is_there(proved: Path, path: Path) -> bool:
+    """Whether the environment still lies where it was proved; another name of the same folder (a linked root) is no other place."""
+    return proved == path or (proved.exists() and proved.samefile(path))
 
 
 def read_stored(environment: Path) -> StoredProof | None:

@@ -46,6 +46,14 @@ def test_a_moved_environment_is_not_proved(host: HostConfig, resolution: Resolut
     assert read_environment(elsewhere, resolution) is None
 
 
+def test_a_root_by_another_name_is_the_same_place(host: HostConfig, resolution: Resolution, proof: EnvironmentProof) -> None:
+    """A link to the environments root: proved there too, named as it was asked for."""
+    linked = host.environments_root.with_name("linked")
+    linked.symlink_to(host.environments_root)
+    found = read_environment(host.model_copy(update={"environments_root": linked}), resolution)
+    assert found and found.path == linked / proof.path.name
+
+
 def test_an_environment_without_its_interpreter_is_not_proved(host: HostConfig, resolution: Resolution, proof: EnvironmentProof) -> None:
     """The Python it was made with was removed: the link leads nowhere."""
     python = environment_python(proof.path)
