@@ -27,6 +27,7 @@ from modelpivot.demo.sole import sole_demo
 from modelpivot.errors import PivotError, PreconditionError
 from modelpivot.facts.resolution import read_resolution
 from modelpivot.flow_child import FlowChild
+from modelpivot.mirror.server import HUB_ADDRESS, STORE_ADDRESS
 from modelpivot.models.cutover import Lost
 from modelpivot.models.event import Event
 from modelpivot.models.frozen import Unread
@@ -98,9 +99,9 @@ def _told_run(host: HostConfig, name: str, listener: Listener) -> Iterator[Conte
 
 
 def _reach_loopback_directly() -> None:
-    """Server, Hub and engine are on this machine: a proxy of the environment knows nothing of them."""
+    """Server, Hub (both its host names) and engine are on this machine: a proxy of the environment knows nothing of them."""
     for name in ("no_proxy", "NO_PROXY"):
-        os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1", "localhost")))
+        os.environ[name] = ",".join(filter(None, (os.environ.get(name), "localhost", HUB_ADDRESS, STORE_ADDRESS)))
 
 
 def _engine_port(places: DemoPlaces) -> int:
