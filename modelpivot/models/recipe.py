@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue, field_validator, model_validator
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.hooks import Hooks as Hooks
 from modelpivot.models.packages import PackagePolicy
+from modelpivot.models.source import REPO as REPO
 from modelpivot.models.source import Source as Source
 from modelpivot.models.workload import Floor, Regression, Workload
 
