@@ -1,5 +1,6 @@
 """fetch and verify: bring weights in, prove weights."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -7,14 +8,13 @@ import typer
 
 from modelpivot.cli.output import AsJson, answer, console
 from modelpivot.cli.told import Told
-from modelpivot.errors import PreconditionError, TransientError, UsageError
+from modelpivot.cli.weights_sources import folder_of, manifest_to_fetch, manifest_to_verify, require_readable
 from modelpivot.models.exit_code import ExitCode
-from modelpivot.models.frozen import Unread
-from modelpivot.models.manifest import Counts, Manifest, Problem, Verdict
-from modelpivot.models.size import say_bytes
+from modelpivot.models.manifest import Counts, Problem, Verdict
 
-Revision = Annotated[str, typer.Option(help="Branch, tag or 40-hex commit.")]
-
+ManifestFile = Annotated[
+    Path | None, typer.Option("--manifest", help="Manifest file to hold the files against; the Hub is not asked for one.")
+]
 NOTHING = Counts(expected=0, verified=0, hashed_now=0)
 UNVERIFIABLE = Verdict(
     verdict="unverifiable",
@@ -26,7 +26,7 @@ UNVERIFIABLE = Verdict(
             code="NO_DIGEST",
             expected="a manifest beside the files",
             found="none",
-            remedy="name one with --manifest FILE, or --repo ORG/NAME --revision COMMIT",
+            remedy="name one with --manifest FILE, or --repo ORG/NAME --revision COMMIT; --record keeps the digests of weights made here",
         )
     ],
 )
@@ -41,86 +41,63 @@ def add_to(app: typer.Typer) -> None:
 def fetch(
     repo: str,
     directory: Path,
-    revision: Revision = "main",
+    revision: Annotated[str | None, typer.Option(help="Branch, tag or 40-hex commit; main where nothing else says.")] = None,
     origin: Annotated[
         str | None, typer.Option("--from", help="Directory, mount or Hub-compatible address to take files from first; proved all the same.")
     ] = None,
+    manifest_file: ManifestFile = None,
     max_rate: Annotated[float | None, typer.Option(help="Most bytes a second, such as 50e6.", min=1)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Bring a repository's files in and verify them; goes on where an earlier call ended."""
-    from modelpivot.cli.verdict_view import show_verdict
-    from modelpivot.facts.hub import read_token
+    from modelpivot.facts.repository import read_token
     from modelpivot.settings import read_host_config
     from modelpivot.weights.fetch import FetchOptions, fetch_manifest
     from modelpivot.weights.verify import verify_directory
 
     host = read_host_config()
-    options = FetchOptions(reserve_bytes=host.disk_reserve_bytes, origin=origin, max_rate=max_rate)
-    manifest = _manifest_from_hub(repo, revision)
     with Told("download") as tell:
+        manifest = manifest_to_fetch(repo, revision, manifest_file, origin, tell)
+        options = FetchOptions(reserve_bytes=host.disk_reserve_bytes, origin=origin, max_rate=max_rate)
         fetch_manifest(manifest, directory, endpoint=host.hub_endpoint, token=read_token(), tell=tell, options=options)
-        verified = verify_directory(directory, manifest, is_full=False, tell=tell)
-    if as_json:
-        answer(verified.verdict)
-    else:
-        show_verdict(console(), verified.verdict)
-        console().print(f"{manifest.repo} at {manifest.commit}: {say_bytes(manifest.bytes_total)} in {directory}")
-    raise typer.Exit(ExitCode.DONE if verified.verdict.verdict == "complete" else ExitCode.SAID_NO)
+        verdict = verify_directory(directory, manifest, is_full=False, tell=tell).verdict
+    _end(verdict, as_json=as_json, footer=f"{manifest.repo} at {manifest.commit} in {directory}")
 
 
 def verify(
     directory: Path,
-    manifest: Annotated[Path | None, typer.Option(help="Manifest file to hold the files against.")] = None,
+    manifest_file: ManifestFile = None,
     repo: Annotated[str | None, typer.Option(help="Or a repository on the Hub.")] = None,
-    revision: Revision = "main",
+    revision: Annotated[str, typer.Option(help="Branch, tag or 40-hex commit.")] = "main",
     full: Annotated[bool, typer.Option("--full", help="Hash every byte, whatever receipts say.")] = False,
+    record: Annotated[bool, typer.Option("--record", help="Keep the digests of weights that no manifest names: irreplaceable.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Prove weights: every file against its manifest, headers and index; all problems at once."""
-    from modelpivot.cli.verdict_view import show_verdict
-    from modelpivot.settings import read_host_config
-    from modelpivot.weights.layout import receipts_elsewhere
+    from modelpivot.weights.irreplaceable import read_irreplaceable, record_irreplaceable
     from modelpivot.weights.verify import verify_directory
 
-    if not directory.is_dir():
-        raise UsageError(f"{directory}: expected a directory of weights, found {'a file' if directory.exists() else 'nothing'}")
-    held_against = _manifest(directory, manifest, repo, revision)
-    if held_against is None:
-        verdict = UNVERIFIABLE
+    require_readable(directory)
+    folder = folder_of(directory)
+    held_against = manifest_to_verify(directory, manifest_file, repo, revision)
+    with Told("verify") as tell:
+        local = record_irreplaceable(folder, held_against, tell=tell) if record else read_irreplaceable(folder)
+        if held_against is None and local is not None:
+            held_against = local.manifest
+        if held_against is None:
+            verdict = UNVERIFIABLE
+        else:
+            verdict = verify_directory(directory, held_against, is_full=full, tell=tell, receipts_elsewhere=folder.own_elsewhere).verdict
+    _end(verdict, as_json=as_json)
+
+
+def _end(verdict: Verdict, *, as_json: bool, footer: str = "") -> None:
+    """Say it, and end with the exit code that the verdict means."""
+    if as_json:
+        answer(verdict)
     else:
-        with Told("verify") as tell:
-            elsewhere = receipts_elsewhere(read_host_config().state_dir, directory)
-            verdict = verify_directory(directory, held_against, is_full=full, tell=tell, receipts_elsewhere=elsewhere).verdict
-    answer(verdict) if as_json else show_verdict(console(), verdict)
+        from modelpivot.cli.verdict_view import show_verdict
+
+        show_verdict(console(), verdict)
+        sys.stdout.write(f"{footer}\n" if footer else "")
     raise typer.Exit(ExitCode.DONE if verdict.verdict == "complete" else ExitCode.SAID_NO)
-
-
-def _manifest(directory: Path, path: Path | None, repo: str | None, revision: str) -> Manifest | None:
-    """The manifest to hold files against, by default the one beside them; None: there is none."""
-    from modelpivot.files import read_model
-    from modelpivot.weights.manifest import read_manifest
-
-    if path and repo:
-        raise UsageError("--manifest and --repo: expected one of them, found both")
-    if repo:
-        return _manifest_from_hub(repo, revision)
-    if path is None:
-        return read_manifest(directory)
-    if (read := read_model(path, Manifest)) is None:
-        raise UsageError(f"{path}: no such manifest file")
-    return read
-
-
-def _manifest_from_hub(repo: str, revision: str) -> Manifest:
-    from modelpivot.facts.hub import read_hub
-    from modelpivot.models.recipe import Source
-    from modelpivot.settings import read_host_config
-
-    hub = read_hub(read_host_config(), Source(repo=repo, revision=revision))
-    if not isinstance(hub.manifest, Unread):
-        return hub.manifest
-    message = f"{repo} at {revision}: no manifest: {hub.manifest.unread}"
-    if hub.hub_problem == "unreachable":
-        raise TransientError(message, hint="the same command goes on when the Hub answers again")
-    raise PreconditionError(message, hint="mend what it says, then the same command goes on")

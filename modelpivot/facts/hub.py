@@ -7,7 +7,7 @@ import json
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from modelpivot.errors import PivotError, TransientError
 from modelpivot.facts.card import parse_card
@@ -38,6 +38,8 @@ class HubFacts(Frozen):
     """hf_quant_config.json; None: there is none."""
     card: ModelCard | Unread = Unread(unread="not asked")
     access: HubAccess = HubAccess()
+    left_out: list[str] = Field(default_factory=list)
+    """Files of the repository that an engine does not need, or the recipe does not want."""
 
 
 def read_hub(host: HostConfig, source: Source, *, deadline_s: float = DEADLINE_S) -> HubFacts:
@@ -58,6 +60,7 @@ def read_hub(host: HostConfig, source: Source, *, deadline_s: float = DEADLINE_S
         config=config,
         quantization_file=_aside(asked["hf_quant_config.json"], "hf_quant_config.json"),
         card=_card(asked["README.md"]),
+        left_out=sorted({file.path for file in whole.files} - {file.path for file in manifest.files}),
         access=HubAccess(is_gated=listing.is_gated, is_private=listing.is_private, has_token=token is not None),
     )
 

@@ -50,6 +50,7 @@ def _known(host: HostConfig, hub: HubFacts, manifest: Manifest) -> ModelFacts:
         weights=_weights(host, manifest, directory, summary, is_hub_there=not hub.hub_problem),
         card=hub.card,
         access=hub.access,
+        left_out=hub.left_out,
     )
 
 

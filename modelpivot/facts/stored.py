@@ -11,6 +11,7 @@ from pathlib import Path
 
 from modelpivot.models.host_parts import StoredWeights
 from modelpivot.models.release import Release
+from modelpivot.weights.irreplaceable import find_irreplaceable
 from modelpivot.weights.layout import WeightsFolder
 from modelpivot.weights.manifest import read_manifest
 from modelpivot.weights.receipts import unproved_files
@@ -43,7 +44,14 @@ def _read_one(path: Path, releases: Iterable[Release]) -> StoredWeights:
     used_by = [release.id for release in releases if release.weights_dir == path]
     if manifest is None:
         return StoredWeights(
-            path=path, repo="", commit="", size_bytes=size, state="foreign", used_by=used_by, filesystem=path.stat().st_dev
+            path=path,
+            repo="",
+            commit="",
+            size_bytes=size,
+            state="foreign",
+            used_by=used_by,
+            filesystem=path.stat().st_dev,
+            irreplaceable=find_irreplaceable(path, None),
         )
     return StoredWeights(
         path=path,
@@ -54,6 +62,7 @@ def _read_one(path: Path, releases: Iterable[Release]) -> StoredWeights:
         partial_bytes=folder_bytes(folder.partials),
         used_by=used_by,
         filesystem=path.stat().st_dev,
+        irreplaceable=find_irreplaceable(path, manifest),
     )
 
 

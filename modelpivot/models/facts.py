@@ -96,6 +96,8 @@ class ModelFacts(Frozen):
     weights: ModelWeights | Unread = Unread(unread="not asked")
     card: ModelCard | Unread = Unread(unread="not asked")
     access: HubAccess = HubAccess()
+    left_out: list[str] = Field(default_factory=list)
+    """Files of the repository that are not in the manifest: the choice is shown in the plan."""
 
 
 class EngineFacts(Frozen):

@@ -92,6 +92,8 @@ class StoredWeights(Frozen):
     """Releases whose view shows it."""
     filesystem: int = 0
     """st_dev."""
+    irreplaceable: list[str] = Field(default_factory=list)
+    """Weights in it that no manifest names: they exist nowhere else that we know of, and are never reclaimed unasked."""
 
 
 class HubCache(Frozen):

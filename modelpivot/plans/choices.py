@@ -1,6 +1,6 @@
 """Every decided value of the candidate with its reason, for the person who reads the plan. Pure; decides nothing that the release does not hold."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from modelpivot.models.engine import Engine, Resolution
 from modelpivot.models.facts import Facts
@@ -10,8 +10,11 @@ from modelpivot.models.manifest import Manifest
 from modelpivot.models.plan import Choice
 from modelpivot.models.pointer import say_json
 from modelpivot.models.recipe import Patch, Recipe, Scalar
+from modelpivot.models.size import say_bytes
 
 BY_RECIPE = "the recipe sets it"
+WEIGHTS = (".safetensors", ".gguf", ".bin", ".pt", ".pth")
+LEFT_OUT_SHOWN = 5
 
 
 def make_choices(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine, reasons: Mapping[str, str]) -> list[Choice]:
@@ -21,7 +24,7 @@ def make_choices(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine,
     """
     manifest, resolution = facts.model.manifest, facts.engine.resolution
     return [
-        *([] if isinstance(manifest, Unread) else [_commit(recipe, manifest)]),
+        *([] if isinstance(manifest, Unread) else [_commit(recipe, manifest), _files(recipe, manifest, facts.model.left_out)]),
         *([] if isinstance(resolution, Unread) else [_engine(recipe, engine, resolution)]),
         *(_patch(patch) for patch in recipe.patches),
         *_endpoint(recipe, host),
@@ -36,6 +39,26 @@ def _commit(recipe: Recipe, manifest: Manifest) -> Choice:
     revision = recipe.model.revision
     reason = "the recipe pins it" if revision == manifest.commit else f"{revision} of {recipe.model.repo} stands there now"
     return Choice(name="commit", value=manifest.commit, reason=reason)
+
+
+def _files(recipe: Recipe, manifest: Manifest, left_out: Sequence[str]) -> Choice:
+    weights = sum(file.path.endswith(WEIGHTS) for file in manifest.files)
+    value = f"{weights} weights files and {len(manifest.files) - weights} others, {say_bytes(manifest.bytes_total)}"
+    asked = [
+        f"model.{name} {', '.join(globs)}"
+        for name, globs in (("include", recipe.model.include), ("exclude", recipe.model.exclude))
+        if globs
+    ]
+    reason = f"the recipe says {' and '.join(asked)}" if asked else "one set of weights of the root and what an engine reads with it"
+    return Choice(name="files", value=value, reason=f"{reason}; {_say_left_out(left_out)}")
+
+
+def _say_left_out(names: Sequence[str]) -> str:
+    if not names:
+        return "nothing is left out"
+    heavy_first = sorted(names, key=lambda name: (not name.endswith(WEIGHTS), name))
+    shown = ", ".join(heavy_first[:LEFT_OUT_SHOWN])
+    return f"left out: {shown}" + (f" and {len(names) - LEFT_OUT_SHOWN} more" if len(names) > LEFT_OUT_SHOWN else "")
 
 
 def _engine(recipe: Recipe, engine: Engine, resolution: Resolution) -> Choice:

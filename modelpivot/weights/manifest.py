@@ -87,6 +87,17 @@ def write_manifest(folder: WeightsFolder, manifest: Manifest) -> None:
         write_model(folder.manifest, manifest)
 
 
+def find_manifest(directory: Path, repo: str, commit: str | None) -> Manifest | None:
+    """The manifest of a repository that stands beside a copy of its files, or below a weights root; None: none, or not the only one.
+
+    `commit`: 40 hex that it must be of; None: any.
+    """
+    places = [directory, *sorted((directory / repo.replace("/", "--")).glob("*/"))]
+    found = [manifest for manifest in map(read_manifest, places) if manifest is not None and manifest.repo == repo]
+    fitting = [manifest for manifest in found if commit in (None, manifest.commit)]
+    return fitting[0] if len(fitting) == 1 else None
+
+
 def _fits(path: str, globs: Iterable[str]) -> bool:
     return any(fnmatchcase(path, each) for each in globs)
 

@@ -90,7 +90,7 @@ def _judge_extra(folder: WeightsFolder, manifest: Manifest) -> list[Problem]:
         there = sorted(entry.name for entry in os.scandir(folder.root) if is_weights(entry.name) and entry.is_file())
     except OSError:
         return []
-    remedy = "move it elsewhere: an engine may load it beside the others"
+    remedy = "move it elsewhere, an engine may load it beside the others; no manifest names it: it may exist nowhere else"
     return [
         Problem(file=name, code="EXTRA_WEIGHTS", expected="no weights beside the manifest's", found=name, remedy=remedy)
         for name in there

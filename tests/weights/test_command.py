@@ -122,3 +122,67 @@ def test_interrupted_fetch_ends_with_130_and_goes_on(lab: Lab) -> None:
     assert process.returncode == 130 and kept > 20_000
     assert command(lab, "fetch", REPO, str(lab.directory))[0] == 0
     assert lab.mirror.served.of(f"{REPO}/{SHARD}")[-1].start == kept
+
+
+def test_local_weights_are_recorded_and_then_verified_without_any_hub(lab: Lab) -> None:
+    """--record keeps the digests of what no manifest names; from then on the directory is held against them."""
+    assert command(lab, "verify", str(lab.source), hub="http://127.0.0.1:9")[0] == 1
+    code, verdict = command(lab, "verify", str(lab.source), "--record", hub="http://127.0.0.1:9")
+    assert (code, verdict["verdict"]) == (0, "complete") and verdict["files"]["expected"] == 3  # type: ignore[index]
+    assert command(lab, "verify", str(lab.source), "--full", hub="http://127.0.0.1:9")[0] == 0
+
+
+@pytest.mark.parametrize("content", [b"{}", b"no JSON", b"\xff\xfe", None])
+def test_manifest_that_cannot_be_understood_is_unreadable_input(lab: Lab, content: bytes | None) -> None:
+    """2 for a manifest file that is none, is no text, or is a folder."""
+    path = lab.directory.parent / "manifest.json"
+    path.parent.mkdir(parents=True)
+    path.mkdir() if content is None else path.write_bytes(content)
+    assert command(lab, "verify", str(lab.source), "--manifest", str(path))[0] == 2
+
+
+def test_damaged_manifest_beside_the_files_is_unreadable_input(whole: Lab) -> None:
+    """2: nothing is judged against half a manifest."""
+    manifest = whole.directory / ".modelpivot" / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes()[:100])
+    assert command(whole, "verify", str(whole.directory))[0] == 2
+
+
+def test_copy_with_a_manifest_beside_it_needs_no_hub(whole: Lab) -> None:
+    """--from a directory that was fetched: the manifest is taken from there, said so, and everything is proved."""
+    target = whole.directory.parent / "second"
+    words = ("fetch", REPO, str(target), "--from", str(whole.directory))
+    process = start(whole, *words, "--json", hub="http://127.0.0.1:9")
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0 and json.loads(output)["verdict"] == "complete" and "the Hub was not asked" in errors
+    assert command(whole, *words, "--revision", "b" * 40, hub="http://127.0.0.1:9")[0] == 6
+
+
+def test_given_manifest_needs_no_hub(whole: Lab) -> None:
+    """--manifest FILE with --from a plain copy: no question to the Hub; one of another repository is wrong usage."""
+    target, manifest = whole.directory.parent / "second", whole.directory / ".modelpivot" / "manifest.json"
+    words = (str(target), "--manifest", str(manifest), "--from", str(whole.source))
+    assert command(whole, "fetch", REPO, *words, hub="http://127.0.0.1:9")[0] == 0
+    assert command(whole, "fetch", "acme/other", *words, hub="http://127.0.0.1:9")[0] == 2
+
+
+def test_name_that_is_no_repository_is_wrong_usage(lab: Lab) -> None:
+    """2 before anything is asked."""
+    assert command(lab, "fetch", "../x", str(lab.directory))[0] == 2
+
+
+@pytest.mark.parametrize("words", [("fetch", REPO, "DIR"), ("verify", "DIR")])
+def test_command_imports_only_what_it_uses(whole: Lab, words: tuple[str, ...]) -> None:
+    """With --json and no terminal neither rich nor the Hub's library nor a recipe is imported; verify needs no network and no settings."""
+    code = (
+        "import sys, json\nsys.argv = ['modelpivot', *json.loads(sys.argv[1]), '--json']\n"
+        "from modelpivot.cli.commands import app_for\n"
+        "try:\n    app_for(sys.argv[1:])()\nexcept SystemExit as end:\n    assert not end.code\n"
+        "sys.stderr.write(json.dumps(list(sys.modules)))"
+    )
+    given = json.dumps([word.replace("DIR", str(whole.directory)) for word in words])
+    environment = {**os.environ, "MODELPIVOT_HUB_ENDPOINT": whole.mirror.base_url, "MODELPIVOT_DISK_RESERVE_BYTES": "0"}
+    ended = subprocess.run([sys.executable, "-c", code, given], env=environment, capture_output=True, text=True, check=True)
+    unused = {"rich.console", "httpx", "prefect", "modelpivot.models.recipe", "modelpivot.models.result", "huggingface_hub.utils"}
+    unused |= {"urllib3", "pydantic_settings", "tenacity"} if words[0] == "verify" else set()
+    assert not unused & set(json.loads(ended.stderr))
