@@ -1,6 +1,6 @@
 """Cuts inside a sandbox: wait for one moment of a switch, and send a signal to those who die at it. Called through the sandbox's worker.
 
-A moment is a line of the run's journal, a fact on disk, or a time after the intent. The journal is read every half millisecond.
+A moment is a line of the run's journal, a fact on disk, or a time after the switch's first word. The journal is read every half millisecond.
 """
 
 import contextlib
@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from modelpivot.models.cutover import Cutover
 from modelpivot.models.event import Event
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.paths import StatePaths
@@ -38,7 +37,7 @@ class Moment:
     after_s: float = 0.0
 
     def __str__(self) -> str:
-        return f"{self.after_s:.2f} s after the intent" if self.kind == "time" else f"{self.name} {self.role}".strip()
+        return f"{self.after_s:.2f} s after its first word" if self.kind == "time" else f"{self.name} {self.role}".strip()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,11 +64,16 @@ def moments_of(events: list[Event], old: str, new: str) -> list[Moment]:
     return list(dict.fromkeys(found))
 
 
+def switch_began_at(events: list[Event]) -> float | None:
+    """When the switch process told its first word, in seconds since the epoch; None: it has not."""
+    return next((event.at for event in events if (event.stage, event.kind) == ("switch", "started")), None)
+
+
 def cut_at(state: StatePaths, moment: Moment, old: str, new: str, run_id: str, victims: Victims, sign: signal.Signals) -> Cut | None:
     """Wait for the moment, then signal the victims at once; None: the switch was over before it came."""
     for _ in _looks():
         cutover = read_cutover(state)
-        if cutover and cutover.run_id == run_id and _is_there(state, moment, old, new, run_id, cutover):
+        if cutover and cutover.run_id == run_id and _is_there(state, moment, old, new, run_id):
             return _cut(state, run_id, victims, sign)
         if cutover is None and state.run(run_id).cutover.exists():
             return None
@@ -83,11 +87,12 @@ def _looks() -> Iterator[None]:
         time.sleep(LOOK_S)
 
 
-def _is_there(state: StatePaths, moment: Moment, old: str, new: str, run_id: str, cutover: Cutover) -> bool:
+def _is_there(state: StatePaths, moment: Moment, old: str, new: str, run_id: str) -> bool:
     if moment.kind == "event":
         return moment in moments_of(read_events(state.run(run_id))[0], old, new)
     if moment.kind == "time":
-        return time.time() - cutover.created_at >= moment.after_s
+        began_at = switch_began_at(read_events(state.run(run_id))[0])
+        return began_at is not None and time.time() - began_at >= moment.after_s
     facts: dict[str, Callable[[], bool]] = {
         FILES[0]: lambda: json.loads(state.book.read_text())["current"] == new,
         FILES[1]: lambda: (WANTS / f"modelpivot-{new}.service").is_symlink(),

@@ -23,7 +23,7 @@ from modelpivot.state.runs import read_events
 from modelpivot.supervisors.control_group import is_in_group
 from modelpivot.supervisors.lineage import read_rows
 from modelpivot.supervisors.unit_text import unit_name
-from tests.systemd.cutting import FILES, TREE, Cut, Moment, Victims, cut_at, moments_of
+from tests.systemd.cutting import FILES, TREE, Cut, Moment, Victims, cut_at, moments_of, switch_began_at
 from tests.systemd.units import ROOT, Units
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -77,7 +77,7 @@ class Matrix:
         self.units, self.count = units, 0
         self.old = units.serve(self.make_release())
         self.whole_s = 0.0
-        """From the intent to the end of the longer of the two whole switches that nothing cut."""
+        """From its first word to the end of the longer of the two whole switches that nothing cut."""
 
     def make_release(self, fault: str = "none") -> Release:
         """A release with weights and a view of its own that never served."""
@@ -115,8 +115,9 @@ class Matrix:
         self._end(old, new, self._files())
         cutover = self.units.sandbox.call(read_model, run.cutover, Cutover)
         assert cutover
-        self.whole_s = max(self.whole_s, cutover.phase_since - cutover.created_at)
-        return moments_of(self.units.sandbox.call(read_events, run)[0], old.id, new.id)
+        events, _ = self.units.sandbox.call(read_events, run)
+        self.whole_s = max(self.whole_s, cutover.phase_since - (switch_began_at(events) or 0))
+        return moments_of(events, old.id, new.id)
 
     def play(self, moment: Moment, decision: Decision, victims: Victims, *, fault: str = "none", is_reboot: bool = False) -> Ended:
         """One case: cut there, wait for the end with nobody's help, and check what must be true."""
