@@ -184,7 +184,7 @@ def _list_results(limit: int, *, as_json: bool) -> None:
 
 
 def _list_runs(limit: int, *, as_json: bool) -> None:
-    from modelpivot.cli.show import table
+    from modelpivot.cli.output import table
     from modelpivot.files import read_model
     from modelpivot.settings import read_host_config
     from modelpivot.stages.report import report

@@ -11,7 +11,12 @@ from typer.core import TyperGroup
 
 from modelpivot.errors import Interrupted, UsageError
 
-ALONE = {"fetch": "modelpivot.cli.weights", "verify": "modelpivot.cli.weights"}
+ALONE = {
+    "facts": "modelpivot.cli.plan",
+    "plan": "modelpivot.cli.plan",
+    "fetch": "modelpivot.cli.weights",
+    "verify": "modelpivot.cli.weights",
+}
 """Commands that start without what the others need (0.2 s): a verification of proved weights takes little longer than that."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from modelpivot.cli.show import table
+from modelpivot.cli.output import table
 from modelpivot.models.benchmark import StoredResult
 from modelpivot.models.comparison import Comparison, Verdict
 from modelpivot.models.workload import Metric

@@ -100,7 +100,7 @@ def list_environments(as_json: AsJson = False) -> None:
 
 
 def _show_list(found: Environments) -> None:
-    from modelpivot.cli.show import table
+    from modelpivot.cli.output import table
 
     rows = table("environment", "packages", "state", "own", "shared", "needed by")
     for entry in found.environments:

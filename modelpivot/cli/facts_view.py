@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rich.console import Console
 
-from modelpivot.cli.show import table
+from modelpivot.cli.output import table
 from modelpivot.models.facts import Disk, Facts, Gpu, Gpus, HostFacts, HubCache
 from modelpivot.models.frozen import Unread
 from modelpivot.models.size import say_bytes

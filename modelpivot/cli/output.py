@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, logs on standard error.")]
 
@@ -41,3 +42,13 @@ def in_time(seconds: float) -> str:
         return f"{minutes} min {rest:02d} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min"
+
+
+def table(*columns: str) -> "Table":
+    """The one look of tables."""
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        made.add_column(column)
+    return made

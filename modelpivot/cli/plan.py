@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from modelpivot.cli.output import AsJson, answer, console
-from modelpivot.models.result import ExitCode
 
 if TYPE_CHECKING:
     from modelpivot.models.engine import Engine
@@ -62,6 +61,7 @@ def plan(
 ) -> None:
     """Read everything, decide, change nothing. Exit 3 when something stands in the way."""
     from modelpivot.cli.plan_view import show_plan
+    from modelpivot.models.result import ExitCode
 
     made = make(recipe, facts_file)
     if as_json:

@@ -3,9 +3,8 @@
 from rich.console import Console
 from rich.text import Text
 
-from modelpivot.cli.output import in_time
+from modelpivot.cli.output import in_time, table
 from modelpivot.cli.packages import show_packages
-from modelpivot.cli.show import table
 from modelpivot.models.fit import Fit
 from modelpivot.models.plan import Plan
 from modelpivot.plans.say import say_fit

@@ -2,10 +2,9 @@
 
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
-from modelpivot.cli.output import in_time
+from modelpivot.cli.output import in_time, table
 from modelpivot.models.result import RunResult
 from modelpivot.stages.benchmark import say_measurement
 
@@ -15,14 +14,6 @@ RESULT_MARKS = {
     "failed": Text("failed", "red"),
     "running": Text("open", "yellow"),
 }
-
-
-def table(*columns: str) -> Table:
-    """The one look of tables."""
-    made = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        made.add_column(column)
-    return made
 
 
 def show_result(console: Console, result: RunResult, *, title: str, footer: list[str] | None = None) -> None:
