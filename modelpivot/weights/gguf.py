@@ -1,9 +1,13 @@
 """The header of a GGUF file: counts, metadata, tensor table, all bounded by the file's size. Reads no tensor.
 
+The `gguf` package's reader believes what a header claims: 60 bytes that claim an array of 2^40 values keep it busy for hours, and it needs numpy.
+So it is not used here; the tests hold this reader against that package's writer and its list of types.
+
 A model may be split: `name-00001-of-00010.gguf` and so on, each with `split.no` (from 0) and `split.count` in its metadata.
 """
 
 import itertools
+import math
 import os
 import re
 import struct
@@ -11,17 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from modelpivot.weights.gguf_types import TYPES, TensorType
 from modelpivot.weights.headers import BadHeader, Header, Tensor
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 FIXED = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 STRING, ARRAY = 8, 9
-TYPES = {
-    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 9: "Q8_1", 10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K",
-    14: "Q6_K", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S", 23: "IQ4_XS",
-    24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64", 29: "IQ1_M", 30: "BF16", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4",
-}  # fmt: skip
 SPLIT_NAME = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
 NAME_MOST_BYTES = 1 << 16
 SPLITS_MOST = 99_999
@@ -130,24 +130,36 @@ class _Reader:
         for _ in range(count):
             self._skip(inner, depth=depth + 1)
 
-    def _read_tensor(self) -> tuple[str, str, tuple[int, ...], int]:
+    def _read_tensor(self) -> "_Entry":
         name, dimensions = self._string(), self._take("<I")
         if dimensions > 8:
             raise BadHeader(f"{name}: expected at most 8 dimensions, found {dimensions}")
         shape = tuple(self._take("<Q") for _ in range(dimensions))
         kind = self._take("<I")
-        return name, TYPES.get(kind, f"type {kind}"), shape, self._take("<Q")
+        return _Entry(name, TYPES.get(kind), kind, shape, self._take("<Q"))
 
-    def _laid_out(self, table: list[tuple[str, str, tuple[int, ...], int]]) -> dict[str, Tensor]:
-        """Tensors up to the next one's beginning; all must begin, aligned, inside the data."""
-        data_bytes = self._size - (-(-self._at // self._alignment) * self._alignment)
-        begins = [*sorted({offset for _, _, _, offset in table}), max(0, data_bytes)]
-        ends = dict(itertools.pairwise(begins))
-        for name, _, _, offset in table:
-            if offset % self._alignment or offset >= data_bytes:
-                raise BadHeader(
-                    f"{name}: expected to begin inside {data_bytes:,} bytes of data, found byte {offset:,}", code="OFFSETS_INVALID"
-                )
-        if len({name for name, *_ in table}) < len(table) or len(begins) - 1 < len(table):
+    def _laid_out(self, table: list["_Entry"]) -> dict[str, Tensor]:
+        """Every tensor must begin aligned and end before the next one, or the data, does."""
+        data_bytes = max(0, self._size - (-(-self._at // self._alignment) * self._alignment))
+        ends = dict(itertools.pairwise([*sorted({entry.offset for entry in table}), data_bytes]))
+        if len({entry.name for entry in table}) < len(table) or len(ends) < len(table):
             raise BadHeader("expected every tensor once, with bytes of its own", code="OFFSETS_INVALID")
-        return {name: Tensor(dtype, shape, offset, ends[offset]) for name, dtype, shape, offset in table}
+        return {entry.name: self._place(entry, ends[entry.offset], data_bytes) for entry in table}
+
+    def _place(self, entry: "_Entry", most: int, data_bytes: int) -> Tensor:
+        if entry.offset % self._alignment or entry.offset >= data_bytes:
+            found = f"byte {entry.offset:,}"
+            raise BadHeader(f"{entry.name}: expected to begin inside {data_bytes:,} bytes of data, found {found}", code="OFFSETS_INVALID")
+        end = most if entry.kind is None else entry.offset + entry.kind.size_bytes(math.prod(entry.shape))
+        if end > most:
+            raise BadHeader(f"{entry.name}: expected to end before byte {most:,}, found {end:,}", code="OFFSETS_INVALID")
+        return Tensor(entry.kind.name if entry.kind else f"type {entry.number}", entry.shape, entry.offset, end)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    name: str
+    kind: TensorType | None
+    number: int
+    shape: tuple[int, ...]
+    offset: int

@@ -84,6 +84,7 @@ def test_every_choice_has_its_reason() -> None:
     assert choices["NCCL_P2P_LEVEL"].value == "SYS"
     assert "12.0" in choices["patch config.json"].reason
     assert choices["commit"].reason == "main of nvidia/Kimi-K2.5-NVFP4 stands there now"
+    assert "weights files" in choices["files"].value and "left out" in choices["files"].reason
 
 
 def test_every_blocker_is_said_at_once() -> None:
