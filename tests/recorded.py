@@ -1,13 +1,16 @@
 """Recorded hosts as facts: made of what real tools print, written to tests/captures/hosts with the plan of each: python -m tests.recorded."""
 
+import io
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from typer.testing import CliRunner
 
 from modelpivot.cli.app import app
+from modelpivot.cli.plan_view import show_plan
 from modelpivot.facts.model_config import parse_model_config
 from modelpivot.facts.nvidia_smi import parse_gpus, parse_matrix, parse_processes
 from modelpivot.models.engine import Engine, Pin, Resolution
@@ -36,6 +39,7 @@ from modelpivot.models.facts import (
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
 from modelpivot.models.manifest import Manifest, ManifestFile, weights_directory
+from modelpivot.plans.pivot import plan_pivot
 from modelpivot.plans.release import candidate_release
 from modelpivot.recipes import read_engine, read_recipe
 
@@ -43,6 +47,7 @@ CAPTURES = Path(__file__).parent / "captures"
 HOSTS = CAPTURES / "hosts"
 QWEN = HOSTS / "qwen3-8b.yaml"
 MIB, GIB = 2**20, 2**30
+FONTS = re.compile(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", re.DOTALL)
 RELEASE = re.compile(r"(kimi-k2\.5-nvfp4|glm-5-gguf|qwen3-8b)-[0-9a-f]{10}")
 """Ids follow the engine's settings, which are none of a host's business."""
 COMMIT = "4d7e1c0b" * 5
@@ -344,14 +349,26 @@ def plan_text(name: str, *options: str) -> str:
     """What the command prints for a recorded host, its exit code on the last line."""
     recipe = RECORDED[name][0]
     result = CliRunner().invoke(app, ["plan", recipe, "--facts", str(HOSTS / f"{name}.json"), *options], env={"COLUMNS": "160"})
-    return RELEASE.sub(r"\1-0123456789", result.output) + f"\nexit code {result.exit_code}\n"
+    lines = RELEASE.sub(r"\1-0123456789", result.output).splitlines()
+    return "\n".join(line.rstrip() for line in lines) + f"\n\nexit code {result.exit_code}\n"
+
+
+def picture(name: str) -> str:
+    """The plan of a recorded host as a terminal shows it, for the documentation: SVG without anything from another host."""
+    facts = Facts.model_validate_json((HOSTS / f"{name}.json").read_text())
+    recipe = read_recipe(RECORDED[name][0])
+    plan = plan_pivot(recipe, facts.configuration or PRO6000, facts, read_engine(recipe.engine.name))
+    console = Console(width=150, record=True, highlight=False, file=io.StringIO())
+    show_plan(console, plan)
+    return FONTS.sub("", console.export_svg(title=f"modelpivot plan {recipe.name}"))
 
 
 def main() -> None:
-    """Write every host and its plan."""
+    """Write every host and its plan, and the picture in the documentation."""
     for name in RECORDED:
         (HOSTS / f"{name}.json").write_text(facts_of(name).model_dump_json(indent=1, exclude_defaults=False) + "\n")
         (HOSTS / f"{name}.plan.txt").write_text(plan_text(name))
+    (Path(__file__).parents[1] / "docs" / "images" / "plan.svg").write_text(picture("pro6000-serving"))
 
 
 if __name__ == "__main__":
