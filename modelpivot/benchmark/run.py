@@ -23,6 +23,7 @@ START_DEADLINE_S = 600.0
 SLOWEST_TOKENS_PER_S = 1.0
 """Per stream; a workload slower than this has missed every floor."""
 SEED_STEP = 1000
+LARGEST_SEED = 2**31
 SAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -47,8 +48,12 @@ def run_workload(
 
 
 def with_prompts(workload: Workload, number: int) -> Workload:
-    """The workload with the prompts of its nth measurement in one start: the seed moves, and nothing else."""
-    return workload.model_copy(update={"seed": workload.seed + SEED_STEP * (number - 1)})
+    """The workload with the prompts of its nth measurement in one start: the seed moves, and nothing else.
+
+    Each workload begins at a seed of its own: with the same one, prompts of a larger number begin with those of a smaller one.
+    """
+    own = int(workload.digest[:8], 16) + SEED_STEP * (number - 1)
+    return workload.model_copy(update={"seed": (workload.seed + own) % LARGEST_SEED})
 
 
 def free_name(out: Path, workload: Workload, number: int) -> Path:

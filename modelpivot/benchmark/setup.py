@@ -44,8 +44,8 @@ def read_setup(host: HostConfig, release: Release) -> Setup:
 
 
 def digest_setup(setup: Setup) -> str:
-    """sha256: results with the same one may be pooled."""
-    return digest_text(setup.model_dump_json())
+    """sha256: results with the same one may be pooled. Memory and kernel are told and not held against it: they change with a boot."""
+    return digest_text(setup.model_dump_json(exclude={"memory_bytes", "kernel"}))
 
 
 def without_places(words: Iterable[str]) -> list[str]:

@@ -49,13 +49,16 @@ class Known:
         return learn_noise([by_start(measured, metric) for measured in groups.values()])
 
 
-def compare(baseline: Side, candidate: Side, regression: Regression, history: Sequence[StoredResult] = ()) -> Comparison:
-    """Everything that can be said. Workloads of one side alone, without valid figures or with answers of other lengths are refused by name."""
+def compare(baseline: Side, candidate: Side, regression: Regression, history: Sequence[StoredResult] = (), *, looks: int = 1) -> Comparison:
+    """Everything that can be said. Workloads of one side alone, without valid figures or with answers of other lengths are refused by name.
+
+    `looks`: how often it is asked at most, where starts are added until it can tell; each look has its own chance of a false alarm.
+    """
     known = Known(list({result.id: result for result in [*baseline.results, *candidate.results, *history]}.values()))
     refused = refuse_workloads(baseline, candidate)
     common = [digest for digest in candidate.workloads() if digest in baseline.workloads() and digest not in refused]
     judged = [(digest, metric) for digest in common for metric in regression.metrics if _is_measured(baseline, candidate, digest, metric)]
-    changes = [_change(baseline, candidate, digest, metric, known, regression, len(judged)) for digest, metric in judged]
+    changes = [_change(baseline, candidate, digest, metric, known, regression, len(judged), looks) for digest, metric in judged]
     return Comparison(
         baseline=baseline.title,
         candidate=candidate.title,
@@ -137,11 +140,15 @@ def _is_measured(baseline: Side, candidate: Side, digest: str, metric: Metric) -
     return all(by_start(side.of(digest), metric) for side in (baseline, candidate))
 
 
-def _change(baseline: Side, candidate: Side, digest: str, metric: Metric, known: Known, regression: Regression, comparisons: int) -> Change:
+def _change(
+    baseline: Side, candidate: Side, digest: str, metric: Metric, known: Known, regression: Regression, comparisons: int, looks: int
+) -> Change:
     before, after = by_start(baseline.of(digest), metric), by_start(candidate.of(digest), metric)
     noise, allowed = known.noise(digest, metric), regression.allowed(metric)
     gain = math.log(median(after) / median(before)) * (1 if metric in HIGHER_IS_BETTER else -1)
-    width = band(noise, len(before), len(after), comparisons=comparisons) if noise else None
+    width, alarm = (
+        band(noise, len(before), len(after), comparisons=count) if noise else None for count in (comparisons, comparisons * looks)
+    )
     return Change(
         workload=candidate.workloads()[digest].name,
         metric=metric,
@@ -150,18 +157,18 @@ def _change(baseline: Side, candidate: Side, digest: str, metric: Metric, known:
         change=math.expm1(gain),
         band=None if width is None else -math.expm1(-width),
         threshold=allowed,
-        verdict=judge_change(gain, -math.log1p(-allowed), width),
+        verdict=judge_change(gain, -math.log1p(-allowed), width, alarm),
         baseline_starts=len(before),
         candidate_starts=len(after),
     )
 
 
-def judge_change(gain: float, allowed: float, width: float | None) -> Verdict:
+def judge_change(gain: float, allowed: float, width: float | None, alarm: float | None = None) -> Verdict:
     """All in logarithms. A change counts when it is larger than both the threshold and the noise; a band wider than the threshold hides changes
-    that matter, so that nothing seen is no proof that nothing is there."""
+    that matter, so that nothing seen is no proof that nothing is there. `alarm` is the band of who looks more than once."""
     if width is None:
         return "cannot tell"
-    if abs(gain) > max(allowed, width):
+    if abs(gain) > max(allowed, alarm or width):
         return "improved" if gain > 0 else "regressed"
     is_clear = width <= allowed or width - gain <= allowed
     return "passed" if is_clear else "cannot tell"

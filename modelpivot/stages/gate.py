@@ -40,7 +40,7 @@ def gate(context: Context, recipe: Recipe, measurements: Sequence[Measurement], 
     return checks
 
 
-def compare_with_baseline(context: Context, recipe: Recipe, release: Release, tell: Journal) -> Comparison | None:
+def compare_with_baseline(context: Context, recipe: Recipe, release: Release, tell: Journal, *, looks: int = 1) -> Comparison | None:
     """This run's results against the baseline; None: there is none, or the history does not answer, which is told."""
     setup, digests = read_setup(context.host, release), [point.digest for point in recipe.points()]
     history, problem = look_back(context.state, host=setup.host, workloads=digests)
@@ -51,7 +51,7 @@ def compare_with_baseline(context: Context, recipe: Recipe, release: Release, te
     if not mine or not baseline:
         return None
     titles = list(dict.fromkeys(result.release for result in baseline))
-    comparison = compare(Side(", ".join(titles), baseline), Side(release.id, mine), recipe.regression, history)
+    comparison = compare(Side(", ".join(titles), baseline), Side(release.id, mine), recipe.regression, history, looks=looks)
     if comparison.verdict == "cannot tell":
         tell("warning", "the figures cannot tell whether it regressed: too few starts for their noise")
     return comparison

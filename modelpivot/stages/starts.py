@@ -30,7 +30,7 @@ def measure_starts(
             restart(context, release)
         digest = recipe_digest(recipe)
         measurements += measure(context, release, recipe.workloads, recipe_digest=digest, standing=standing)
-        comparison = compare_with_baseline(context, recipe, release, context.journal.stage("gate"))
+        comparison = compare_with_baseline(context, recipe, release, context.journal.stage("gate"), looks=starts if is_eager else 1)
         if is_eager and (comparison is None or comparison.verdict != "cannot tell"):
             break
     return measurements, comparison

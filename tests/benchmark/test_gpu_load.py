@@ -10,6 +10,14 @@ HEADER = "index, uuid, power.draw [W], clocks.current.sm [MHz], clocks.current.m
 BUSY = f"{HEADER}\n0, GPU-0, 118.32 W, 1980 MHz, 3201 MHz, 132772 MiB, 34, 97 %\n1, GPU-1, [N/A], [N/A], 3201 MHz, [N/A], [Unknown Error], [N/A]\n"
 
 
+def test_a_real_gpu_tells_everything() -> None:
+    """One H200 that holds a model."""
+    (sample,) = parse_samples((Path(__file__).parents[1] / "captures" / "nvidia-smi-h200-load.csv").read_text())
+    assert (sample.index, sample.memory_clock_mhz) == (0, 3201.0)
+    assert None not in (sample.power_w, sample.sm_clock_mhz, sample.used_bytes, sample.temperature_c, sample.utilization)
+    assert (sample.used_bytes or 0) > 100 * 2**30
+
+
 def test_what_is_told_is_read_and_what_is_not_is_unknown() -> None:
     """H1: one GPU that tells all, one that tells its memory clock alone."""
     busy, silent = parse_samples(BUSY)

@@ -73,8 +73,13 @@ def test_an_engine_without_counters_is_told() -> None:
 
 
 def test_every_measurement_in_one_start_has_prompts_of_its_own() -> None:
-    """The engine remembers those it has seen; the workload stays the same one, as its length, number and concurrency do."""
-    seeds = [with_prompts(SINGLE, number).seed for number in (1, 2, 3)]
-    assert len(set(seeds)) == 3
-    assert seeds[0] == SINGLE.seed
-    assert with_prompts(SINGLE, 3).model_copy(update={"seed": SINGLE.seed}) == SINGLE
+    """The engine remembers those it has seen; with one seed, a larger number of prompts begins with those of a smaller one.
+
+    Nothing else changes, and the same measurement has the same prompts in every start.
+    """
+    wider = SINGLE.model_copy(update={"prompts": 64, "concurrency": 16})
+    asked = [with_prompts(workload, number) for workload in (SINGLE, wider) for number in (1, 2, 3)]
+    assert len({one.seed for one in asked}) == 6
+    assert asked == [with_prompts(workload, number) for workload in (SINGLE, wider) for number in (1, 2, 3)]
+    assert all(one.model_copy(update={"seed": 0}) in (SINGLE, wider) for one in asked)
+    assert all(0 <= one.seed < 2**31 for one in asked)

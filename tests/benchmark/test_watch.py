@@ -15,7 +15,7 @@ from modelpivot.models.release import Endpoint
 from modelpivot.state.asked import ask_counted
 from tests.switching import free_port
 
-CAPTURE = (Path(__file__).parents[1] / "captures" / "vllm-0.32-cpu-metrics.txt").read_text()
+CAPTURES = Path(__file__).parents[1] / "captures"
 
 
 class FakeEngine:
@@ -65,9 +65,10 @@ def end(watch: Watch, asked_for: int) -> ServerLoad:
     return load
 
 
-def test_a_real_engines_counters() -> None:
-    """vLLM 0.32 after a benchmark: requests of all endings, gauges, and both halves of the prefix cache."""
-    counters = parse_counters(CAPTURE)
+@pytest.mark.parametrize("name", ["vllm-0.32-cpu-metrics.txt", "vllm-0.26-h200-metrics.txt"])
+def test_a_real_engines_counters(name: str) -> None:
+    """Two versions after a benchmark: requests of all endings, gauges, and both halves of the prefix cache."""
+    counters = parse_counters((CAPTURES / name).read_text())
     assert isinstance(counters, EngineCounters)
     assert (counters.running, counters.waiting, counters.preemptions) == (0, 0, 0)
     assert counters.finished > 0

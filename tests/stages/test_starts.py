@@ -53,8 +53,7 @@ def test_every_point_and_repeat_is_measured_and_kept(switch_host: SwitchHost) ->
     release = with_client(switch_host, switch_host.serve(switch_host.release("one")))
     first, second = (measure(switch_host.context(), release, WORKLOADS) for _ in range(2))
     assert [one.workload for one in first] == ["single", "single", "load@1", "load@2"]
-    assert [one.seed for one in first] == [0, 1000, 2000, 0]
-    assert [one.seed for one in second] == [3000, 4000, 5000, 1000]
+    assert len({one.seed for one in first + second}) == 8
     assert len({one.start for one in first + second}) == 1
     kept, problem = look_back(switch_host.state)
     assert (len(kept), problem) == (8, "")
