@@ -58,7 +58,9 @@ class Machine:
         made = []
         for number, workload in enumerate(self._workloads.values()):
             logs = values[number * len(METRICS) : (number + 1) * len(METRICS)]
-            figures = {metric: math.exp(log - SLOW[metric] * math.log(1 - slower)) for metric, log in zip(METRICS, logs, strict=True)}
+            figures: dict[str, Any] = {
+                metric: math.exp(log - SLOW[metric] * math.log(1 - slower)) for metric, log in zip(METRICS, logs, strict=True)
+            }
             setup = NEWER if is_new else SETUP
             made.append(result(1.0, start=name, workload=workload, setup=setup, release="new" if is_new else "old", **figures))
         return made
