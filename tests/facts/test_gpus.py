@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from modelpivot.facts.gpus import read_gpus
-from modelpivot.facts.nvidia_smi import BrokenTable, parse_gpus, parse_processes
+from modelpivot.facts.nvidia_smi import BrokenTable, parse_gpus, parse_matrix, parse_processes
 from modelpivot.models.facts import Gpus
 from modelpivot.models.frozen import Unread
 
@@ -204,3 +204,26 @@ def test_a_row_of_another_shape_is_refused(row: str) -> None:
     """Columns that do not fit the header are never guessed at."""
     with pytest.raises(BrokenTable):
         parse_gpus(f"{HEADER}{row}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("nvidia-smi-topo-h200-x2.txt", {(0, 1): "NV18"}),
+        ("nvidia-smi-topo-p2p-h200-x2.txt", {(0, 1): "OK"}),
+    ],
+)
+def test_topology_as_the_tool_prints_it(name: str, expected: dict[tuple[int, int], str]) -> None:
+    """Escape codes, tabs, a column too many and a legend; each pair once."""
+    assert parse_matrix(capture(name)) == expected
+
+
+def test_topology_of_eight_cards_beside_a_network_card() -> None:
+    """28 pairs; what is no GPU is passed over."""
+    found = parse_matrix(capture("nvidia-smi-topo-rtx-pro-6000.txt"))
+    assert len(found) == 28 and set(found.values()) == {"PIX", "NODE", "SYS"}
+
+
+def test_one_gpu_has_no_topology() -> None:
+    """Nothing to join."""
+    assert parse_matrix("\t\x1b[4mGPU0\tCPU Affinity\x1b[0m\nGPU0\t X \t0-15\n") == {}
