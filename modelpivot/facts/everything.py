@@ -62,15 +62,10 @@ def read_facts(host: HostConfig, state: StatePaths, recipe: Recipe, engine: Engi
     )
 
 
-def read_host_facts(
-    host: HostConfig, state: StatePaths, *, until: float, recipe_name: str | None = None, is_deep: bool = True
-) -> HostFacts:
-    """The host alone; `until` is on time.monotonic(). Views are looked into for the releases of `recipe_name` only.
-
-    `is_deep`: topology, environments, stored weights and caches too.
-    """
+def read_host_facts(host: HostConfig, state: StatePaths, *, until: float, recipe_name: str | None = None) -> HostFacts:
+    """The host alone; `until` is on time.monotonic(). Views are looked into for the releases of `recipe_name` only."""
     gpus = Reading("GPUs", read_gpus)
-    parts = DeepParts(host, state) if is_deep else None
+    parts = DeepParts(host, state)
     memory = Reading("memory", read_available_memory)
     listeners = Reading("listeners", read_listeners)
     tools = Reading("tools", read_tools)
@@ -95,7 +90,7 @@ def read_host_facts(
         frozen=[] if isinstance(standing := frozen.result(until), Unread) else standing,
         has_api_key=os.access(state.api_key, os.R_OK),
     )
-    return facts.model_copy(update=parts.result(found_gpus, current, until)) if parts else facts
+    return facts.model_copy(update=parts.result(found_gpus, current, until))
 
 
 class DeepParts:
