@@ -1,13 +1,13 @@
-"""Bringing weights in and proving them, side by side with the Hub library's own commands, on this machine.
+"""Bringing weights in and proving them, side by side with the Hub library's own commands and with curl, on this machine.
 
 `python benchmarks/weights.py [--gigabytes 4] [--runs 5] [--where DIR ...]` writes a table to standard output and, with --json, all figures.
 It needs twice the size free in every DIR (tmpfs: in memory), and a machine that does nothing else. The server is the mirror in a process of
 its own: sendfile, signed links on another host name.
 
-    fetch       `modelpivot fetch` (hashes while it writes, and verifies)    against    `hf download` + `hf cache verify`
+    fetch       `modelpivot fetch` (hashes while it writes, and verifies)    against    `hf download` + `hf cache verify`, curl + sha256sum
     paced       the same behind 0.7 and 0.1 GB/s, against the wire's own time
-    verify      receipts removed, from the page cache, against SHA-256 in memory on all cores
-    again       a second `modelpivot fetch` over 119 verified shards; 5,000 small files; 10,000 shards
+    verify      --full from the page cache, against SHA-256 in memory; on a disk also cold, against reading alone
+    again       verification of 119 proved shards; 5,000 and 10,000 small files (in the first DIR only)
 """
 
 import argparse
@@ -15,90 +15,46 @@ import hashlib
 import json
 import os
 import shutil
-import statistics
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.cost import BIN, Cost, environment, median, mirror, run
 from tests.weights.repos import make_repo
 
-BIN = Path(sys.executable).parent
 REPO = "bench/model"
+SHARDS = 8
+TMPFS = Path("/dev/shm")  # noqa: S108
 
 
-@dataclass
-class Cost:
-    """One command: seconds on the clock, seconds of CPU, most anonymous memory in bytes."""
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: what was measured, the figure that has a goal, and the goal (at most, or at least)."""
 
-    wall_s: float
-    cpu_s: float
-    anonymous_bytes: int
+    what: str
+    cost: Cost
+    figure: str = ""
+    goal: str = ""
+    held: bool | None = None
 
-
-def run(argv: list[str], env: dict[str, str]) -> Cost:
-    """Run to the end; it must succeed."""
-    started = time.monotonic()
-    process = subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    most, over = [0], threading.Event()
-    sampler = threading.Thread(target=_sample, args=(process.pid, most, over))
-    sampler.start()
-    errors = process.stderr.read() if process.stderr else b""
-    _, status, usage = os.wait4(process.pid, 0)
-    wall_s = time.monotonic() - started
-    over.set()
-    sampler.join()
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{' '.join(argv)}: {process.returncode}\n{errors.decode()[-2000:]}")
-    return Cost(wall_s, usage.ru_utime + usage.ru_stime, most[0])
+    def __str__(self) -> str:
+        mark = {None: "", True: "held", False: "missed"}[self.held]
+        mb = self.cost.anonymous_bytes / 1e6
+        return f"| {self.what} | {self.cost.wall_s:.2f} | {self.cost.cpu_s:.2f} | {mb:.0f} | {self.figure} | {self.goal} | {mark} |"
 
 
-def _sample(pid: int, most: list[int], over: threading.Event) -> None:
-    while not over.wait(0.02):
-        try:
-            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        except OSError:
-            return
-        found = [int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon")]
-        most[0] = max([most[0], *found])
+def at_most(what: str, cost: Cost, value: float, goal: float, say: Callable[[float], str]) -> Row:
+    """A row whose figure must not be larger than its goal."""
+    return Row(what, cost, say(value), f"at most {say(goal)}", value <= goal)
 
 
-@contextmanager
-def mirror(root: Path, *words: str) -> Iterator[str]:
-    """The mirror in a process of its own, digests known; gives its address."""
-    ready = root.parent / "ready"
-    ready.unlink(missing_ok=True)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "modelpivot.mirror", str(root), "--ready-file", str(ready), *words], stdout=subprocess.DEVNULL
-    )
-    try:
-        while not ready.exists():
-            time.sleep(0.02)
-        yield ready.read_text().strip()
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def environment(endpoint: str, home: Path) -> dict[str, str]:
-    """What both sides run with: this Hub, a home of their own, no bars, no telemetry."""
-    keep = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    return {
-        **keep,
-        "HF_ENDPOINT": endpoint,
-        "HF_HOME": str(home),
-        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "HF_HUB_DISABLE_XET": "1",
-        "MODELPIVOT_DISK_RESERVE_BYTES": "0",
-        "MODELPIVOT_STATE_DIR": str(home / "state"),
-    }
+def at_least(what: str, cost: Cost, value: float, goal: float) -> Row:
+    """A row whose share must not be smaller than its goal."""
+    return Row(what, cost, f"{value:.0%}", f"at least {goal:.0%}", value >= goal)
 
 
 def fetch_ours(endpoint: str, target: Path) -> Cost:
@@ -112,21 +68,23 @@ def fetch_theirs(endpoint: str, target: Path) -> Cost:
     shutil.rmtree(target, ignore_errors=True)
     env = environment(endpoint, target.parent / "home")
     first = run([str(BIN / "hf"), "download", REPO, "--local-dir", str(target)], env)
-    second = run([str(BIN / "hf"), "cache", "verify", REPO, "--local-dir", str(target)], env)
-    return Cost(first.wall_s + second.wall_s, first.cpu_s + second.cpu_s, max(first.anonymous_bytes, second.anonymous_bytes))
+    return first + run([str(BIN / "hf"), "cache", "verify", REPO, "--local-dir", str(target)], env)
 
 
-def verify_ours(endpoint: str, target: Path, *words: str) -> Cost:
+def fetch_curl(endpoint: str, target: Path) -> Cost:
+    """The shards by curl, several at once, then sha256sum: no names, no resume, no manifest."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    names = [f"model-{number:05}-of-{SHARDS:05}.safetensors" for number in range(1, SHARDS + 1)]
+    words = [word for name in names for word in ("-o", str(target / name), f"{endpoint}/{REPO}/resolve/main/{name}")]
+    first = run(["curl", "-sfLZ", *words], environment(endpoint, target.parent / "home"))
+    return first + run(["sha256sum", *(str(target / name) for name in names)], environment(endpoint, target.parent / "home"))
+
+
+def verify_ours(target: Path, *words: str) -> Cost:
     """A verification of what lies there."""
-    return run([str(BIN / "modelpivot"), "verify", str(target), "--json", *words], environment(endpoint, target.parent / "home"))
-
-
-def median(costs: list[Cost]) -> Cost:
-    """Figure by figure."""
-    return Cost(
-        statistics.median(each.wall_s for each in costs),
-        statistics.median(each.cpu_s for each in costs),
-        max(each.anonymous_bytes for each in costs),
+    return run(
+        [str(BIN / "modelpivot"), "verify", str(target), "--json", *words], environment("http://127.0.0.1:9", target.parent / "home")
     )
 
 
@@ -146,82 +104,138 @@ def hash_speed() -> float:
     return len(block) * rounds * threads / (time.process_time() - before)
 
 
-@dataclass
-class Row:
-    """One line of the table."""
-
-    what: str
-    cost: Cost
-    note: str = ""
-
-    def __str__(self) -> str:
-        mb = self.cost.anonymous_bytes / 1e6
-        return f"| {self.what} | {self.cost.wall_s:.2f} | {self.cost.cpu_s:.2f} | {mb:.0f} | {self.note} |"
-
-
-def compare_fetch(where: Path, gigabytes: float, runs: int) -> list[Row]:
-    """Ours against theirs, alternating, so that both see the same machine."""
-    make_repo(where / "hub", REPO, shards=8, bytes_each=int(gigabytes * 1e9 / 8))
-    ours, theirs, again = [], [], []
+def compare_fetch(where: Path, size: float, runs: int) -> list[Row]:
+    """Ours against the others, alternating, so that all see the same machine."""
+    make_repo(where / "hub", REPO, shards=SHARDS, bytes_each=int(size / SHARDS))
+    target, sides = where / "target", {"theirs": fetch_theirs, "curl": fetch_curl, "ours": fetch_ours}
+    if not shutil.which("curl"):
+        del sides["curl"]
+    costs: dict[str, list[Cost]] = {name: [] for name in (*sides, "full")}
     with mirror(where / "hub") as endpoint:
-        fetch_ours(endpoint, where / "target")
+        warm(endpoint)
+        fetch_ours(endpoint, target)
         for _ in range(runs):
-            ours.append(fetch_ours(endpoint, where / "target"))
-            again.append(verify_ours(endpoint, where / "target", "--full"))
-            theirs.append(fetch_theirs(endpoint, where / "target"))
-        mine, other = median(ours), median(theirs)
-        note = f"wall {mine.wall_s / other.wall_s:.2f}, CPU {mine.cpu_s / other.cpu_s:.2f} of the library's"
-        rows = [Row(f"{where}: hf download + hf cache verify", other), Row(f"{where}: modelpivot fetch", mine, note)]
-        full, speed = median(again), hash_speed()
-        share = gigabytes * 1e9 / full.cpu_s / speed
-        rows.append(
-            Row(f"{where}: modelpivot verify --full", full, f"{share:.0%} of SHA-256 in memory ({speed / 1e9:.2f} GB per CPU-second)")
-        )
-    return rows + paced(where, gigabytes)
+            for name, side in sides.items():
+                costs[name].append(side(endpoint, target))
+            costs["full"].append(verify_ours(target, "--full"))
+    middle = {name: median(each) for name, each in costs.items() if each}
+    ours, theirs = middle["ours"], middle["theirs"]
+    rows = [Row(f"{where.parent}: hf download + hf cache verify", theirs)]
+    rows += [Row(f"{where.parent}: curl -Z + sha256sum", middle["curl"])] if "curl" in middle else []
+    rows += [
+        at_most(
+            f"{where.parent}: modelpivot fetch, CPU of the library's", ours, ours.cpu_s / theirs.cpu_s, 0.5, lambda value: f"{value:.2f}"
+        ),
+        at_most("the same, clock", ours, ours.wall_s / theirs.wall_s, 0.25, lambda value: f"{value:.2f}"),
+        at_most("the same, anonymous memory", ours, ours.anonymous_bytes / 1e6, 150, lambda value: f"{value:.0f} MB"),
+    ]
+    return [*rows, *full_rows(where, target, middle["full"], size)]
 
 
-def paced(where: Path, gigabytes: float) -> list[Row]:
+def full_rows(where: Path, target: Path, full: Cost, size: float) -> list[Row]:
+    """--full against hashing in memory, with and without the start of the command; on a disk also cold, against reading alone."""
+    speed, start = hash_speed(), median(verify_ours(target) for _ in range(3))
+    rows = [
+        at_least(
+            f"{where.parent}: verify --full, of SHA-256 in memory ({speed / 1e9:.2f} GB per CPU-second)",
+            full,
+            size / full.cpu_s / speed,
+            0.9,
+        ),
+        Row(
+            "the same without the command's start",
+            Cost(full.wall_s - start.wall_s, full.cpu_s - start.cpu_s),
+            f"{size / (full.cpu_s - start.cpu_s) / speed:.0%}",
+        ),
+    ]
+    if where.stat().st_dev == TMPFS.stat().st_dev:
+        return rows
+    reading, cold = median(read_cold(target) for _ in range(3)), median(verify_cold(target) for _ in range(3))
+    limit_s = max(reading.wall_s, size / speed / (os.cpu_count() or 1))
+    return [
+        *rows,
+        at_least(f"{where.parent}: verify --full, cold, of reading alone or the hash", cold, limit_s / (cold.wall_s - start.wall_s), 0.95),
+    ]
+
+
+def drop_cached(target: Path) -> None:
+    """Write back and forget what the page cache holds of the files."""
+    for path in target.glob("*.safetensors"):
+        handle = os.open(path, os.O_RDONLY)
+        os.fsync(handle)
+        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(handle)
+
+
+def read_cold(target: Path) -> Cost:
+    """All shards read once from the disk, one after the other."""
+    drop_cached(target)
+    started, before, buffer = time.monotonic(), time.process_time(), bytearray(8 << 20)
+    for path in sorted(target.glob("*.safetensors")):
+        with path.open("rb", buffering=0) as file:
+            while file.readinto(buffer):
+                pass
+    return Cost(time.monotonic() - started, time.process_time() - before)
+
+
+def verify_cold(target: Path) -> Cost:
+    """A verification that must read everything from the disk."""
+    drop_cached(target)
+    return verify_ours(target, "--full")
+
+
+def paced(where: Path, size: float) -> list[Row]:
     """Behind a slow wire the proof must cost next to nothing."""
     rows = []
-    for rate in (0.7e9, 0.1e9):
-        size = min(gigabytes * 1e9, rate * 40)
+    for rate, most in ((0.7e9, size), (0.1e9, min(size, 1.5e9))):
+        shutil.rmtree(where / "hub", ignore_errors=True)
+        make_repo(where / "hub", REPO, shards=SHARDS, bytes_each=int(most / SHARDS))
         with mirror(where / "hub", "--max-rate", str(rate)) as endpoint:
-            if size < gigabytes * 1e9:
-                shutil.rmtree(where / "hub")
-                make_repo(where / "hub", REPO, shards=8, bytes_each=int(size / 8))
-            cost = median([fetch_ours(endpoint, where / "target") for _ in range(2)][1:])
+            warm(endpoint)
+            cost = median(fetch_ours(endpoint, where / "target") for _ in range(3))
+        wire_s = most / rate
         rows.append(
-            Row(f"{where}: behind {rate / 1e9:g} GB/s", cost, f"{cost.wall_s / (size / rate):.3f} x the wire's {size / rate:.1f} s")
+            at_most(
+                f"{where.parent}: behind {rate / 1e9:g} GB/s ({wire_s:.1f} s)",
+                cost,
+                cost.wall_s / wire_s,
+                1.05,
+                lambda value: f"{value:.3f} x",
+            )
         )
     return rows
+
+
+def warm(endpoint: str) -> None:
+    """Ask once, so that the mirror knows its digests before anything is measured."""
+    with urllib.request.urlopen(f"{endpoint}/api/models/{REPO}", timeout=300) as answer:
+        answer.read()
 
 
 def many_files(where: Path) -> list[Row]:
     """What grows with the number of files."""
     rows = []
-    for shards, size, what in ((119, 1_000_000, "119 shards"), (5000, 1000, "5,000 small shards"), (10_000, 1000, "10,000 small shards")):
+    for shards, size, goals in ((119, 1_000_000, (None, 1.0)), (5000, 1000, (5.0, None)), (10_000, 1000, (10.0, None))):
         shutil.rmtree(where / "hub", ignore_errors=True)
-        folder = make_repo(where / "hub", REPO, shards=shards, bytes_each=size)
-        target = where / "target"
+        folder, target = make_repo(where / "hub", REPO, shards=shards, bytes_each=size), where / "target"
         shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(folder, target)
-        write_manifest_of(folder, target)
-        env = environment("http://127.0.0.1:9", where / "home")
-        first = run([str(BIN / "modelpivot"), "verify", str(target), "--json"], env)
-        second = run([str(BIN / "modelpivot"), "verify", str(target), "--json"], env)
-        rows += [Row(f"verify {what}, all hashed", first), Row(f"verify {what}, by receipts", second)]
+        folder.rename(target)
+        write_manifest_of(target)
+        for what, goal in zip(("all hashed", "by receipts"), goals, strict=True):
+            cost, name = verify_ours(target), f"verify {shards:,} shards of {size:,} bytes, {what}"
+            rows.append(Row(name, cost) if goal is None else at_most(name, cost, cost.wall_s, goal, lambda value: f"{value:.2f} s"))
     return rows
 
 
-def write_manifest_of(folder: Path, target: Path) -> None:
-    """The manifest of everything in a folder, beside the files of another."""
+def write_manifest_of(target: Path) -> None:
+    """The manifest of everything in a folder, beside its files."""
     from modelpivot.files import hash_file
     from modelpivot.models.manifest import Manifest, ManifestFile
     from modelpivot.weights.layout import WeightsFolder
     from modelpivot.weights.manifest import write_manifest
 
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    files = [ManifestFile(path=path.relative_to(folder).as_posix(), size=path.stat().st_size, sha256=hash_file(path)) for path in paths]
+    paths = sorted(path for path in target.rglob("*") if path.is_file())
+    files = [ManifestFile(path=path.relative_to(target).as_posix(), size=path.stat().st_size, sha256=hash_file(path)) for path in paths]
     write_manifest(WeightsFolder(target), Manifest(repo=REPO, commit="a" * 40, files=files))
 
 
@@ -230,23 +244,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gigabytes", type=float, default=4)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--where", type=Path, nargs="+", default=[Path("/dev/shm")])  # noqa: S108
+    parser.add_argument("--where", type=Path, nargs="+", default=[TMPFS])
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    rows: list[Row] = []
+    rows, load, started = [], os.getloadavg()[0], time.monotonic()
     for number, place in enumerate(arguments.where):
         where = place / f"modelpivot-bench-{os.getpid()}"
         where.mkdir()
         try:
-            print(f"{where}: load {os.getloadavg()[0]:.2f} before", file=sys.stderr)
-            rows += compare_fetch(where, arguments.gigabytes, arguments.runs)
-            rows += many_files(where) if number == 0 else []
+            rows += compare_fetch(where, arguments.gigabytes * 1e9, arguments.runs)
+            rows += [*paced(where, arguments.gigabytes * 1e9), *many_files(where)] if number == 0 else []
         finally:
             shutil.rmtree(where, ignore_errors=True)
-    print("| what | wall s | CPU s | anonymous MB | |\n|---|---|---|---|---|")
+    print("| what | wall s | CPU s | anonymous MB | figure | goal | |\n|---|---|---|---|---|---|---|")
     print("\n".join(str(row) for row in rows))
+    print(f"\n{arguments.gigabytes:g} GB, medians of {arguments.runs}; load {load:.1f} before; {os.cpu_count()} cores", end="; ")
+    print(f"{time.monotonic() - started:.0f} s in all", file=sys.stdout)
     if arguments.json:
-        arguments.json.write_text(json.dumps([{"what": row.what, "note": row.note, **row.cost.__dict__} for row in rows], indent=2))
+        arguments.json.write_text(json.dumps([{**row.__dict__, "cost": row.cost.__dict__} for row in rows], indent=2))
 
 
 if __name__ == "__main__":
