@@ -119,7 +119,7 @@ def _draw_group(group: Group, up: svg.Scale, left: float, width: float) -> list[
 def draw_timeline(spans: Sequence[Span]) -> str:
     """One row a stage, in the order of their beginnings."""
     left, height = 150, ROW * len(spans) + svg.BOTTOM + 4
-    across = svg.Scale(0, max(span.end_s for span in spans) or 1.0, left, svg.WIDTH - 70)
+    across = svg.Scale(0, max(span.end_s for span in spans) or 1.0, left, svg.WIDTH - 84)
     bottom = ROW * len(spans) + 4
     parts = [f'<line class="grid" x1="{across(at):g}" x2="{across(at):g}" y1="0" y2="{bottom}"/>' for at in svg.ticks(across, 8)]
     parts += [svg.text(across(at), bottom + 18, say_time(at), kind="tick") for at in svg.ticks(across, 8)]
@@ -136,6 +136,8 @@ def draw_timeline(spans: Sequence[Span]) -> str:
 
 def say_time(seconds: float) -> str:
     """`3.2 s`, `4:10`, `2:05:00`."""
+    if 0 < seconds < 0.1:
+        return "< 0.1 s"
     if seconds < 60:
         return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)

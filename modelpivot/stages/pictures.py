@@ -60,7 +60,7 @@ def draw_history(results: Sequence[StoredResult], path: Path) -> None:
     of_model = [[one for one in results if (one.setup.host, one.setup.repo) == model] for model in models]
     page = Page(
         title="Benchmark history",
-        lead=f"{len(results)} results of {len(models)} models",
+        lead=f"{len(results)} results of {', '.join(sorted({one.setup.repo for one in results})) or 'nothing yet'}",
         curves=[curve for kin in of_model for curve in find_curves(kin)],
         trends=[trend for kin in of_model for trend in find_trends(kin, [one.workload.digest for one in kin], is_titled=len(models) > 1)],
         tables=_measured(results),
@@ -88,19 +88,25 @@ def find_spans(events: Sequence[Event]) -> list[Span]:
 
 
 def find_curves(results: Sequence[StoredResult]) -> list[LoadCurve]:
-    """One curve a version and sweep, the newest few: medians over all that was measured at each concurrency; one point is no curve."""
+    """One curve for each version and length of requests, the newest few: medians over all that was measured at each concurrency.
+
+    One point is no curve.
+    """
     curves: dict[tuple[str, str], dict[int, list[StoredResult]]] = {}
     for one in valid(results):
-        name = (name_version(one), one.workload.name.partition("@")[0] if "@" in one.workload.name else "all workloads")
-        curves.setdefault(name, {}).setdefault(one.workload.concurrency, []).append(one)
+        curves.setdefault((name_version(one), say_lengths(one)), {}).setdefault(one.workload.concurrency, []).append(one)
     made = [
-        LoadCurve(
-            version if sweep == "all workloads" else f"{version}, {sweep}", [_load_point(streams, of) for streams, of in points.items()]
-        )
-        for (version, sweep), points in curves.items()
+        LoadCurve(f"{version}, {lengths}", [_load_point(streams, of) for streams, of in points.items()])
+        for (version, lengths), points in curves.items()
         if len(points) > 1
     ]
     return made[:MOST_CURVES]
+
+
+def say_lengths(result: StoredResult) -> str:
+    """`512 in, 128 out`."""
+    prefix = f"{result.workload.prefix_tokens} shared and " if result.workload.prefix_tokens else ""
+    return f"{prefix}{result.workload.input_tokens} in, {result.workload.output_tokens} out"
 
 
 def _load_point(concurrency: int, results: Sequence[StoredResult]) -> LoadPoint:
@@ -111,13 +117,14 @@ def _load_point(concurrency: int, results: Sequence[StoredResult]) -> LoadPoint:
 
 
 def find_trends(results: Sequence[StoredResult], digests: Iterable[str], *, is_titled: bool = False) -> list[Trend]:
-    """What is shown of each workload over versions, oldest first."""
+    """What is shown of each workload over versions, oldest first; one start of one version is no trend."""
     usable = valid(results)
     trends = []
     for digest in dict.fromkeys(digests):
         of_workload = [one for one in reversed(usable) if one.workload.digest == digest]
         for metric in SHOWN:
-            if groups := _groups(of_workload, digest, metric):
+            groups = _groups(of_workload, digest, metric)
+            if sum(len(group.values) for group in groups) > 1:
                 title = f"{of_workload[0].workload.name}: {METRIC_WORDS[metric]}"
                 trends.append(Trend(f"{of_workload[0].setup.repo}, {title}" if is_titled else title, UNITS[metric], groups[-MOST_GROUPS:]))
     return trends

@@ -21,7 +21,7 @@ def test_a_run_is_drawn_from_what_lies_on_disk(host: HostConfig) -> None:
     context.journal("finished", "all is well", outcome="promoted")
     others = SETUP.model_copy(update={"repo": "acme/unrelated", "engine_version": "9.9.9"})
     mine = [result(500.0 + point.concurrency, run_id=context.run.id, workload=point, setup=NEWER) for point in SWEEP.points()]
-    keep(context.state, [*mine, result(setup=others), result(60.0, at=1.0)])
+    keep(context.state, [*mine, result(setup=others), result(60.0, at=1.0, workload=SWEEP.points()[2])])
     html = draw_run(context.state, context.run.id).read_text()
     assert context.run.pictures.is_file()
     assert ">install<" in html
@@ -67,5 +67,6 @@ def test_a_trend_goes_over_versions_from_old_to_new() -> None:
 def test_the_whole_history_is_drawn(host: HostConfig) -> None:
     """Every model under its own name."""
     path = host.state_dir / "history.html"
-    draw_history([result(), result(setup=SETUP.model_copy(update={"repo": "acme/other"}))], path)
+    other = SETUP.model_copy(update={"repo": "acme/other"})
+    draw_history([result(), *(result(setup=other, start=start) for start in ("s1", "s2"))], path)
     assert "acme/other, single" in path.read_text()
