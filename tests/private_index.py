@@ -1,5 +1,6 @@
 """A private package index over HTTP on loopback, for the odd cases: what is not for this machine, stale, taken back, or other bytes than named."""
 
+import contextlib
 import hashlib
 import http.server
 import threading
@@ -7,15 +8,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tests.packages import TAG, build_wheel, publish
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):
     max_age_s = 0
+    held: threading.Event | None = None
 
     def log_message(self, *args: object) -> None:
         """Requests are not told."""
+
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        """A wheel is held back after its first bytes until `held` is set."""
+        if self.held and self.path.endswith(".whl"):
+            outputfile.write(source.read(1000))
+            outputfile.flush()
+            self.held.wait(60)
+        with contextlib.suppress(ConnectionError):
+            super().copyfile(source, outputfile)
 
     def end_headers(self) -> None:
         """How long an answer may be kept."""
@@ -47,8 +59,12 @@ class PrivateIndex:
     ) -> Path:
         """Publish a package."""
         wheel = build_wheel(self.root / "wheels", name, version, requires=requires, files=files, tag=tag)
-        publish(self.root / "simple", wheel, address=f"{self.base}/wheels/{wheel.name.replace('+', '%2B')}", digest=digest, yanked=yanked)
+        self.publish(wheel, digest=digest, yanked=yanked)
         return wheel
+
+    def publish(self, wheel: Path, *, digest: str | None = None, yanked: str | None = None) -> None:
+        """Name a wheel of the folder on its project's page."""
+        publish(self.root / "simple", wheel, address=f"{self.base}/wheels/{wheel.name.replace('+', '%2B')}", digest=digest, yanked=yanked)
 
     def forget(self, name: str) -> None:
         """Take a project's page away."""
@@ -60,10 +76,10 @@ class PrivateIndex:
 
 
 @contextmanager
-def private_index(root: Path, *, max_age_s: int = 0) -> Iterator[PrivateIndex]:
-    """An index that answers on loopback; `max_age_s`: what its answers allow caches."""
+def private_index(root: Path, *, max_age_s: int = 0, held: threading.Event | None = None) -> Iterator[PrivateIndex]:
+    """An index that answers on loopback; `max_age_s`: what its answers allow caches; `held`: wheels come to their end only when it is set."""
     root.mkdir(parents=True, exist_ok=True)
-    handler = type("Handler", (_Handler,), {"max_age_s": max_age_s})
+    handler = type("Handler", (_Handler,), {"max_age_s": max_age_s, "held": held})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(root)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
