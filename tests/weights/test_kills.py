@@ -40,7 +40,7 @@ class Child:
 
     def end(self) -> dict[str, float]:
         """Its result; it must end well."""
-        output, _ = self.process.communicate(timeout=60)
+        output, _ = self.process.communicate(timeout=240)
         assert self.process.returncode == 0
         result: dict[str, float] = json.loads(output)
         return result
@@ -142,7 +142,7 @@ def assert_no_proved_byte_twice(mirror: Mirror, repo: str, flipped: set[str]) ->
         (60_000, 1, 8e6),
         (60_000, 2, 8e6),
         *(pytest.param(60_000, seed, 8e6, marks=pytest.mark.long) for seed in range(3, 13)),
-        *(pytest.param(33_700_000, seed, 500e6, marks=pytest.mark.long) for seed in (1, 2)),
+        *(pytest.param(33_700_000, seed, 500e6, marks=pytest.mark.long) for seed in range(1, 6)),
     ],
     indirect=["many"],
 )
@@ -163,7 +163,7 @@ def test_119_shards_with_random_faults_and_three_kills(many: tuple[Path, Mirror]
             lambda: len(list(lab.directory.glob("*.safetensors"))),
             lambda found, _, count=count: found if found >= count else None,  # type: ignore[misc]
             what=f"{count} shards",
-            deadline_s=60,
+            deadline_s=240,
             interval_s=0.005,
         )
         child.kill()
