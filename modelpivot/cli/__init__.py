@@ -4,6 +4,7 @@ Every command takes --json: one object on standard output, logs on standard erro
 """
 
 import errno
+import gc
 import json
 import sys
 import traceback
@@ -14,9 +15,13 @@ from modelpivot.models.exit_code import ExitCode
 REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENOTDIR)
 """A disk that takes no more, or never did: a person's business, no fault of ours."""
 
+COLLECT_EVERY = 50_000
+"""New objects between two searches for rubbish: a start makes 100,000 that stay, and the default of 700 costs it a tenth of its time."""
+
 
 def main() -> None:
     """Entry point: run a command, turn every error into its sentence and exit code."""
+    gc.set_threshold(COLLECT_EVERY)
     from modelpivot.cli.commands import app_for
 
     try:

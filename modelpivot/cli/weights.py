@@ -1,6 +1,10 @@
 """fetch and verify: bring weights in, prove weights."""
 
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -53,13 +57,15 @@ def fetch(
     from modelpivot.facts.repository import read_token
     from modelpivot.settings import read_host_config
     from modelpivot.weights.fetch import FetchOptions, fetch_manifest
-    from modelpivot.weights.verify import verify_directory
 
     host = read_host_config()
     with Told("download") as tell:
         manifest = manifest_to_fetch(repo, revision, manifest_file, origin, tell)
         options = FetchOptions(reserve_bytes=host.disk_reserve_bytes, origin=origin, max_rate=max_rate)
-        fetch_manifest(manifest, directory, endpoint=host.hub_endpoint, token=read_token(), tell=tell, options=options)
+        with _importing("modelpivot.weights.verify"):
+            fetch_manifest(manifest, directory, endpoint=host.hub_endpoint, token=read_token(), tell=tell, options=options)
+        from modelpivot.weights.verify import verify_directory
+
         verdict = verify_directory(directory, manifest, is_full=False, tell=tell).verdict
     _end(verdict, as_json=as_json, footer=f"{manifest.repo} at {manifest.commit} in {directory}")
 
@@ -89,6 +95,17 @@ def verify(
         else:
             verdict = verify_directory(directory, held_against, is_full=full, tell=tell, receipts_elsewhere=folder.own_elsewhere).verdict
     _end(verdict, as_json=as_json)
+
+
+@contextmanager
+def _importing(module: str) -> Iterator[None]:
+    """Import on another thread what is needed after the block, while the block waits for the wire."""
+    thread = threading.Thread(target=import_module, args=(module,), name="import")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def _end(verdict: Verdict, *, as_json: bool, footer: str = "") -> None:
