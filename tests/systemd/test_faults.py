@@ -198,6 +198,6 @@ def test_death_is_seen_while_a_generation_hangs(units: Units) -> None:
     assert units.wait_phase(cutover, "closed").outcome == "returned"
     events, _ = units.sandbox.call(read_events, units.state.run(cutover.run_id))
     seen_at = next(event.at for event in events if (event.stage, event.kind) == ("ready", "failed"))
-    exited = units.sandbox.shell("journalctl --unit modelpivot-new.service --output short-unix | grep 'Main process exited'")
+    exited = units.sandbox.shell("journalctl --unit modelpivot-new.service --output short-unix | grep 'Main process exited' | tail -1")
     died_at = float(exited.split()[0])
     assert 0 < seen_at - died_at < 1.5
