@@ -5,6 +5,7 @@ imports; a child takes over the variables of the process that spawns it, and wha
 """
 
 import contextlib
+import importlib
 import multiprocessing
 import os
 import platform
@@ -57,11 +58,18 @@ class WarmServer:
 def serve_children(folder, listener_fd, alive_r, ready_w):
     """The server itself: import, then fork children on demand until nobody holds the other end of `alive_r`."""
     preload(read_spec(folder))
+    find_title()
     route_spawned_children()
     os.close(ready_w)
     with contextlib.suppress(SystemExit):
         forkserver.main(listener_fd, alive_r, [])
     os._exit(0)  # taking down what was imported takes a second, and the unit's stop would wait for it
+
+
+def find_title():
+    """Let setproctitle find where this process keeps its name while its variables still lie where they were; children take over what it found."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("setproctitle").getproctitle()
 
 
 def route_spawned_children():
