@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("modelpivot", "flows", "blocks", "deployments")
 GROUND = {"errors", "models"}
-DOORS = GROUND | {"host", "files", "waiting", "settings", "recipes"}
+DOORS = GROUND | {"host", "lifeline", "files", "waiting", "settings", "recipes"}
 READERS = DOORS | {"state", "supervisors"}
 CHANGERS = READERS | {"facts", "weights"}
 WORKERS = CHANGERS | {"operations", "checks", "benchmark"}
@@ -19,6 +19,7 @@ LANES: dict[str, set[str]] = {
     "errors": set(),
     "models": GROUND,
     "host": DOORS,
+    "lifeline": DOORS,
     "files": DOORS,
     "waiting": DOORS,
     "settings": DOORS,

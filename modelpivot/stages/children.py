@@ -17,7 +17,8 @@ from typing import Literal
 
 from modelpivot.errors import CommandFailed, PivotError, PreconditionError
 from modelpivot.files import read_model, write_model
-from modelpivot.host import LAST_LINES, Child, end_with_parent, kill_group, read_process_id
+from modelpivot.host import LAST_LINES, kill_group, read_process_id
+from modelpivot.lifeline import Child, end_with_parent
 from modelpivot.models.event import Event
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.plan import Plan

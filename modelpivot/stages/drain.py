@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 
 from modelpivot.errors import CommandFailed, SwitchFailed
-from modelpivot.host import Child
+from modelpivot.lifeline import Child
 from modelpivot.models.release import Release
 from modelpivot.stages.hand import Hand
 

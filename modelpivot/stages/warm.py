@@ -8,7 +8,7 @@ import sys
 
 from modelpivot.errors import PivotError, SwitchFailed
 from modelpivot.facts.memory import read_available_memory
-from modelpivot.host import Child
+from modelpivot.lifeline import Child
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.release import Release
 from modelpivot.operations import page_cache

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from modelpivot.errors import HostHeld
-from modelpivot.host import Child, is_alive, read_process_id
+from modelpivot.host import is_alive, read_process_id
+from modelpivot.lifeline import Child
 from modelpivot.models.cutover import ProcessId
 from modelpivot.models.recipe import Deadlines, Hooks
 from modelpivot.state.lock import acquire_lock, read_lock
@@ -108,9 +109,7 @@ def test_a_cancel_ends_the_worker_and_neither_switch_nor_model(units: Units) -> 
 
 def staged_child(pid_file: Path) -> None:
     """Inside: a child of a run, in the staging slice, that would live for an hour."""
-    script = (
-        f"from modelpivot.host import end_with_parent; end_with_parent(); open('{pid_file}', 'w').write(str(os.getpid())); time.sleep(3600)"
-    )
+    script = f"from modelpivot.lifeline import end_with_parent; end_with_parent(); open('{pid_file}', 'w').write(str(os.getpid())); time.sleep(3600)"
     argv = staging_words([sys.executable, "-c", f"import os, time; {script}"])
     Child(argv, env=os.environ | {"PYTHONPATH": str(PROJECT)}, log=ROOT / "child.log")
     time.sleep(3600)
