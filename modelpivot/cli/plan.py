@@ -94,7 +94,7 @@ def make(recipe: str, facts_file: Path | None) -> "Plan":
 def read_recorded(path: Path, host: "HostConfig", recipe: "Recipe", engine: "Engine") -> "Facts":
     """Recorded facts: of host, model and engine; or of the host alone, where model and engine are read now. UsageError when they are neither."""
     from modelpivot.errors import UsageError
-    from modelpivot.facts.everything import read_engine_facts
+    from modelpivot.facts.engine_change import read_engine_facts
     from modelpivot.facts.model import read_model_facts
     from modelpivot.files import read_model
     from modelpivot.models.facts import Facts, HostFacts

@@ -8,11 +8,9 @@ from typing import Any
 
 from modelpivot.errors import PivotError
 from modelpivot.facts.disks import read_disk
-from modelpivot.facts.environments import environment_path, read_environment
-from modelpivot.facts.environments import read_answers as read_engine_answers
+from modelpivot.facts.engine_change import read_engine_facts, read_live_dir
 from modelpivot.facts.gpus import read_gpu_links, read_gpus
 from modelpivot.facts.hub_cache import read_hub_cache
-from modelpivot.facts.live import read_live
 from modelpivot.facts.memory import read_available_memory
 from modelpivot.facts.model import read_model_facts
 from modelpivot.facts.packages import read_environments
@@ -20,7 +18,6 @@ from modelpivot.facts.processes import environment_of
 from modelpivot.facts.rates import read_rates
 from modelpivot.facts.readiness import read_ready
 from modelpivot.facts.reading import Reading
-from modelpivot.facts.resolution import resolve_choice
 from modelpivot.facts.services import read_listeners
 from modelpivot.facts.stored import read_stored
 from modelpivot.facts.toolchain import read_toolchain
@@ -34,7 +31,7 @@ from modelpivot.models.engine import Engine
 from modelpivot.models.facts import EngineFacts, Facts, Gpus, HostFacts, ModelFacts, SeenRates
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
-from modelpivot.models.recipe import EngineChoice, Recipe
+from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.paths import StatePaths
@@ -43,8 +40,6 @@ from modelpivot.supervisors.choose import choose_supervisor
 
 DEADLINE_S = 330.0
 """Seconds for everything; resolving an engine against an empty cache takes the longest."""
-LIVE_DEADLINE_S = 60.0
-"""Reading sizes and times of 35,000 files from a cold disk."""
 
 
 def read_facts(host: HostConfig, state: StatePaths, recipe: Recipe, engine: Engine) -> Facts:
@@ -147,26 +142,6 @@ def read_own_pids(host: HostConfig, state: StatePaths, current: Release | None, 
     releases = [read_model(state.release(release_id).release, Release) for release_id in dict.fromkeys(ids) if release_id]
     supervisor = choose_supervisor(host, state)
     return sorted({process.pid for release in releases if release for process in supervisor.processes(release)})
-
-
-def read_engine_facts(
-    host: HostConfig, engine: Engine, choice: EngineChoice, live_dir: Path | None = None, *, is_full: bool = False, is_fresh: bool = False
-) -> EngineFacts:
-    """What would be installed, whether it is, and what is in the environment that serves (`live_dir`; None: nothing serves)."""
-    live = Reading("environment that serves", partial(read_live, live_dir, is_full=is_full)) if live_dir else None
-    resolution, problem = resolve_choice(host, engine, choice, is_fresh=is_fresh)
-    found = live.result(time.monotonic() + LIVE_DEADLINE_S) if live else None
-    if isinstance(resolution, Unread):
-        return EngineFacts(resolution=resolution, environment_proved=False, environment_dir=resolution, problem=problem, live=found)
-    proof, path = read_environment(host, resolution), environment_path(host, resolution)
-    answers = read_engine_answers(path) if proof else None
-    return EngineFacts(resolution=resolution, environment_proved=proof is not None, environment_dir=path, answers=answers, live=found)
-
-
-def read_live_dir(state: StatePaths) -> Path | None:
-    """The environment that the current release runs from; None: there is no current release."""
-    current = read_current(state)
-    return current.environment_dir if current else None
 
 
 def _read_key(release: Release) -> str | None:

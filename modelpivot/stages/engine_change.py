@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from modelpivot.errors import UsageError
-from modelpivot.facts.everything import read_engine_facts, read_live_dir
+from modelpivot.facts.engine_change import read_engine_facts, read_live_dir
 from modelpivot.facts.gpus import read_gpus
 from modelpivot.files import describe_invalid
 from modelpivot.models.engine import Engine

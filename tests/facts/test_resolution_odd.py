@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from modelpivot.errors import IntegrityError
-from modelpivot.facts.everything import read_engine_facts
+from modelpivot.facts.engine_change import read_engine_facts
 from modelpivot.facts.resolution import resolve_choice
 from modelpivot.models.engine import Engine, Resolution
 from modelpivot.models.engine_change import EngineChange
