@@ -32,7 +32,7 @@ class HostConfig(Frozen):
     cuda_home: Path | None = None
     """CUDA toolkit that packages without a wheel are built with; None: what the build finds."""
     engine_user: str | None = None
-    """User that engines run as, who must be able to read environments; None: the user of modelpivot."""
+    """User that engines run as (systemd only), who must be able to read environments; None: the user of modelpivot."""
     keep_environments: int = Field(default=3, ge=1)
     """How many environments that no release names stay when space is reclaimed, newest first."""
     hooks: Hooks = Hooks()

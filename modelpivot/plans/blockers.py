@@ -137,8 +137,13 @@ def key_blockers(recipe: Recipe, host: HostConfig, facts: Facts) -> list[Blocker
 
 
 def supervisor_blockers(host: HostConfig, facts: Facts) -> list[Blocker]:
-    """The supervisor that the host's configuration asks for is not here."""
+    """The supervisor that the host's configuration asks for is not here, or cannot start engines as the user that it names."""
     found = facts.host.supervisor
+    if found == "process" and host.engine_user:
+        remedy = "run under systemd, or run modelpivot as that user and unset MODELPIVOT_ENGINE_USER"
+        return [
+            _blocker("ENGINE_USER", "user of engines", host.engine_user, "the process supervisor starts engines as its own user", remedy)
+        ]
     if not isinstance(found, Unread):
         return []
     return [_blocker("SUPERVISOR_MISSING", "supervisor of engines", host.supervisor, str(found), "mend it, or set MODELPIVOT_SUPERVISOR")]

@@ -51,6 +51,7 @@ def candidate_release(recipe: Recipe, host: HostConfig, engine: Engine, manifest
             argv=[str(environment_dir / "bin/python"), *serve_arguments(recipe, engine, str(model), endpoint)],
             environment=start_environment(recipe, engine, environment_dir, root / "caches"),
             working_directory=root,
+            user=host.engine_user,
         ),
         endpoint=endpoint,
         gate=engine.gate,

@@ -9,9 +9,10 @@ from modelpivot.models.manifest import Manifest, ManifestFile
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
 from modelpivot.plans.clients import client_changes, flags_of
+from modelpivot.plans.pivot import plan_pivot
 from modelpivot.plans.release import candidate_release, flags, model_file
 from modelpivot.recipes import read_recipe
-from tests.plans.samples import COMMIT, CPU, CUDA, HOST, manifest, resolution, stated_recipe
+from tests.plans.samples import COMMIT, CPU, CUDA, HOST, brief_facts, manifest, resolution, stated_recipe
 
 KIMI = stated_recipe()
 
@@ -181,3 +182,13 @@ def test_clients_of_the_same_release_notice_nothing() -> None:
     """No sentence where nothing changes; on the first release, where it answers."""
     assert client_changes(release(), release()) == []
     assert "for the first time" in client_changes(None, release())[0]
+
+
+def test_engines_run_as_the_user_that_the_host_names() -> None:
+    """Frozen into the release where systemd starts it; the process supervisor cannot, and that blocks before anything is touched."""
+    host = HOST.model_copy(update={"engine_user": "vllm"})
+    recipe = read_recipe("kimi-k2.5-nvfp4")
+    under_systemd = plan_pivot(recipe, host, brief_facts(supervisor="systemd"), CUDA)
+    assert under_systemd.candidate and under_systemd.candidate.start.user == "vllm"
+    assert "ENGINE_USER" not in [blocker.code for blocker in under_systemd.blockers]
+    assert "ENGINE_USER" in [blocker.code for blocker in plan_pivot(recipe, host, brief_facts(supervisor="process"), CUDA).blockers]
