@@ -22,7 +22,7 @@ from modelpivot.facts.resolution import KEPT
 from modelpivot.facts.users import find_users
 from modelpivot.facts.uv import read_uv
 from modelpivot.host import run_command
-from modelpivot.models.engine import EngineAnswers, EnvironmentProof, Resolution
+from modelpivot.models.engine import Engine, EngineAnswers, EnvironmentProof, Resolution
 from modelpivot.models.host import HostConfig
 from modelpivot.models.recipe import EngineChoice
 from modelpivot.operations.environment import install_environment
@@ -42,7 +42,7 @@ import sys
 from modelpivot.models.engine import Engine, Resolution
 from modelpivot.operations.environment import install_environment
 from modelpivot.settings import read_host_config
-resolution, engine = Resolution.model_validate_json(sys.argv[1]), Engine.model_validate_json(sys.argv[2])
+resolution, engine = Resolution.model_validate_json(sys.stdin.readline()), Engine.model_validate_json(sys.stdin.readline())
 install_environment(read_host_config(), resolution, engine, lambda *args, **data: None)
 """
 
@@ -201,10 +201,14 @@ def test_a_cache_on_another_file_system_is_not_used(host: HostConfig, index: Ind
     assert any("another file system" in event.message for event in told.of("log"))
 
 
-def start_install(host: HostConfig, resolution: Resolution) -> subprocess.Popen[bytes]:
+def start_install(host: HostConfig, resolution: Resolution, engine: Engine = ENGINE) -> subprocess.Popen[str]:
     """An install in a process of its own."""
-    argv = [sys.executable, "-c", INSTALL, resolution.model_dump_json(), ENGINE.model_dump_json()]
-    return subprocess.Popen(argv, env={**os.environ, **to_environment(host)})
+    argv = [sys.executable, "-c", INSTALL]
+    process = subprocess.Popen(argv, env={**os.environ, **to_environment(host)}, stdin=subprocess.PIPE, text=True)
+    assert process.stdin
+    with process.stdin as lines:
+        lines.write(f"{resolution.model_dump_json()}\n{engine.model_dump_json()}\n")
+    return process
 
 
 def processes_of(path: Path) -> list[str]:
@@ -242,7 +246,7 @@ def big(host: HostConfig, index: Index) -> Resolution:
     return resolve(host, choice=CHOICE.model_copy(update={"extra_requirements": ["big"]}))
 
 
-def kill_and_repair(host: HostConfig, resolution: Resolution, process: subprocess.Popen[bytes]) -> None:
+def kill_and_repair(host: HostConfig, resolution: Resolution, process: subprocess.Popen[str]) -> None:
     """SIGKILL the installing process alone; nothing of it stays, nothing unproved is believed, and the next run ends proved."""
     process.send_signal(signal.SIGKILL)
     process.wait()

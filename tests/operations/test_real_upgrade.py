@@ -4,8 +4,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,14 +17,13 @@ from modelpivot.facts.environments import answers_file, environment_path, enviro
 from modelpivot.facts.records import find_site_packages
 from modelpivot.facts.uv import read_uv
 from modelpivot.host import run_command
-from modelpivot.models.engine import EnvironmentProof, Resolution
+from modelpivot.models.engine import EnvironmentProof
 from modelpivot.models.engine_change import EngineChange
 from modelpivot.models.host import HostConfig
 from modelpivot.models.release import Endpoint, Release, StartSpec
 from modelpivot.operations.environment import install_environment
 from modelpivot.operations.prove import prove_environment
 from modelpivot.recipes import read_engine
-from modelpivot.settings import to_environment
 from modelpivot.stages.engine_change import engine_for, plan_for_choice
 from modelpivot.stages.rollback import rollback
 from modelpivot.state.releases import read_book
@@ -40,7 +37,7 @@ from tests.engine_environment import (
     engine_resolution,
     older_environment,
 )
-from tests.operations.test_environment import INSTALL
+from tests.operations.test_environment import start_install
 from tests.switching import SwitchHost, answers, switch_host, wait_until
 from tests.weights.told import Told
 
@@ -93,12 +90,6 @@ def scratch_host(engine_host: HostConfig) -> Iterator[HostConfig]:
     shutil.rmtree(root, ignore_errors=True)
 
 
-def start_install(host: HostConfig, resolution: Resolution) -> subprocess.Popen[bytes]:
-    """An install of the real engine in a process of its own."""
-    argv = [sys.executable, "-c", INSTALL, resolution.model_dump_json(), read_engine(ENGINE).model_dump_json()]
-    return subprocess.Popen(argv, env={**os.environ, **to_environment(host)})
-
-
 @pytest.mark.long
 def test_killed_at_twenty_random_moments_the_live_environment_is_untouched(
     scratch_host: HostConfig, engine_environment: EnvironmentProof
@@ -109,11 +100,11 @@ def test_killed_at_twenty_random_moments_the_live_environment_is_untouched(
     path, site = environment_path(scratch_host, resolution), find_site_packages(engine_environment.path)
     assert site
     stamp, started = read_stamp(engine_environment.path), time.monotonic()
-    assert start_install(scratch_host, resolution).wait() == 0
+    assert start_install(scratch_host, resolution, read_engine(ENGINE)).wait() == 0
     took_s, kills = time.monotonic() - started, 0
     while kills < KILLS:
         proof_file(path).unlink(missing_ok=True)
-        process = start_install(scratch_host, resolution)
+        process = start_install(scratch_host, resolution, read_engine(ENGINE))
         threading.Event().wait(dice.uniform(0, took_s))
         process.send_signal(signal.SIGKILL)
         kills += process.wait() != 0
