@@ -32,8 +32,8 @@ demo: setup ## a whole pivot on this machine: no GPU, no account (DEMO="--fail p
 test: setup lint ## all tests but the long matrices
 	$(PYTEST) -m "not long"
 
-test-quick: setup ## under a minute: no engine, no Prefect server
-	$(PYTEST) -m "not long and not engine and not prefect" -q
+test-quick: setup ## under a minute: what is decided and read; no engine, server, switch or transfer
+	$(PYTEST) -m "not long and not engine and not prefect and not slow" -q
 
 test-long: setup ## the long matrices too
 	$(PYTEST)

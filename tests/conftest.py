@@ -16,6 +16,20 @@ __all__ = ["prefect_api"]
 NO_SKIP = "MODELPIVOT_TEST_NO_SKIP"
 
 
+SLOW = ("benchmark", "cli", "operations", "stages", "systemd", "weights")
+"""Folders whose tests start processes, switches or transfers for most of what they prove; `make test-quick` leaves them out."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the slow folders, and all that talk to the Prefect server."""
+    root = Path(__file__).parent
+    for item in items:
+        if "prefect_api" in getattr(item, "fixturenames", ()):
+            item.add_marker("prefect")
+        if item.path.relative_to(root).parts[0] in SLOW:
+            item.add_marker("slow")
+
+
 @pytest.fixture
 def host(tmp_path: Path) -> HostConfig:
     """A host whose roots lie in the test's folder, without a Hub."""
