@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -37,9 +38,10 @@ from modelpivot.recipes import read_engine
 from modelpivot.stages.candidate import ask_accepted
 from modelpivot.stages.context import Context, open_context
 from modelpivot.stages.switch import follow_switch, is_closed, start_switch
+from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.releases import record_current, record_proved, write_release
 from modelpivot.state.runs import read_events
-from modelpivot.supervisors.process import ProcessSupervisor
+from modelpivot.supervisors.process import ProcessSupervisor, send_signal
 from modelpivot.waiting import wait_for
 
 EVERY_S = 0.05
@@ -80,6 +82,14 @@ class Bench:
         wait_for(lambda: answers(release), lambda yes, _: yes or None, what=f"{release.id} to answer", deadline_s=UP_S)
         record_proved(self.context.state, release.id)
         record_current(self.context.state, release.id)
+
+    def end(self) -> None:
+        """Everything that was started, a switch that was interrupted first."""
+        cutover = read_cutover(self.context.state)
+        if cutover and cutover.switch:
+            send_signal(cutover.switch, signal.SIGKILL)
+        for release in self.releases:
+            self.supervisor.stop(release, timeout_s=10)
 
     def chill(self) -> None:
         """Nothing of an earlier start is left but what lies on the disk."""
@@ -242,8 +252,7 @@ def run(environment: Path, where: Path, *, pairs: int, is_cold: bool, port: int)
                 bench.supervisor.stop(two, timeout_s=90)
         return measure(bench, pairs)
     finally:
-        for release in bench.releases:
-            bench.supervisor.stop(release, timeout_s=10)
+        bench.end()
 
 
 def main() -> None:
