@@ -56,7 +56,7 @@ def check_space(folder: WeightsFolder, missing: Sequence[ManifestFile], reserve_
     if needed > free:
         raise PreconditionError(
             f"{folder.root}: expected {needed:,} bytes free ({reserve_bytes:,} of them to stay free), found {free:,}",
-            hint=f"free {needed - free:,} bytes (modelpivot reclaim shows what can go), or choose another weights root",
+            hint=f"free {needed - free:,} bytes, or choose another weights root",
         )
 
 
