@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.prefect, pytest.mark.long, pytest.mark.timeout(1800)]
 def test_flow_server_and_command_killed_while_the_new_model_loads(own_machine: Sandbox, victims: Victims) -> None:
     """SIGKILL of flow, Prefect server and command together, with and without the switch: the old release answers, alone, by itself."""
     units = Units(own_machine, patience_s=900)
-    environment = f"PYTHONPATH={PROJECT} HOME=/root"
+    environment = f"PYTHONPATH={PROJECT} HOME=/var/tmp"
     own_machine.shell(f"cd /; {environment} setsid {sys.executable} -m tests.systemd.prefect_world >/run/world.log 2>&1 </dev/null &")
     words = units.wait(
         lambda: own_machine.shell(f"cat {TOLD} 2>/dev/null || pgrep -f '[t]ests.systemd.prefect_world' >&2"), what="the flow"
