@@ -16,7 +16,7 @@ __all__ = ["prefect_api"]
 NO_SKIP = "MODELPIVOT_TEST_NO_SKIP"
 
 
-SLOW = ("benchmark", "cli", "operations", "stages", "systemd", "weights")
+SLOW = ("benchmark", "checks", "cli", "inside", "operations", "stages", "systemd", "weights")
 """Folders whose tests start processes, switches or transfers for most of what they prove; `make test-quick` leaves them out."""
 
 

@@ -166,7 +166,7 @@ def test_priority_is_low_at_the_gate_and_its_own_behind(switch_host: SwitchHost)
     launched = Launched(switch_host, warm_children=True)
     before = os.getpriority(os.PRIO_PROCESS, 0)
     main = launched.come_to_gate()
-    assert os.getpriority(os.PRIO_PROCESS, main.pid) == before + 10
+    assert os.getpriority(os.PRIO_PROCESS, main.pid) > before
     launched.gated.open()
     answer = launched.answer()
     assert {answer["nice"], *(child["nice"] for child in answer["children"])} == {before}
