@@ -8,15 +8,16 @@ from modelpivot.models.recipe import Probe, Recipe
 from modelpivot.models.workload import Floor
 
 POINTS = ("ready", "probe", "bench")
-TOO_LONG_CONTEXT = 100_000_000
+TOO_LARGE_CACHE_GIB = "1000000"
+"""More than an address space holds. Flags that the engine itself refuses do not do: the check of the engine finds them before the switch."""
 IMPOSSIBLE_SPEED = 1e9
 
 
 def break_recipe(recipe: Recipe, point: str) -> Recipe:
-    """ready: a context longer than the model has, which the engine refuses as it starts; probe: an answer that random weights
+    """ready: a KV cache that no machine holds, at which the engine dies as it starts; probe: an answer that random weights
     never give; bench: a floor that no machine reaches."""
     if point == "ready":
-        serve = recipe.serve.model_copy(update={"args": {**recipe.serve.args, "max-model-len": TOO_LONG_CONTEXT}})
+        serve = recipe.serve.model_copy(update={"env": {**recipe.serve.env, "VLLM_CPU_KVCACHE_SPACE": TOO_LARGE_CACHE_GIB}})
         changes: dict[str, object] = {"serve": serve}
     elif point == "probe":
         changes = {"probes": [*recipe.probes, Probe(kind="answer", prompt="Four legs good,", expect="^ two legs bad!$")]}

@@ -97,7 +97,6 @@ def test_a_benchmark_under_its_floor_goes_back(demo: Demo) -> None:
     assert_switched_back(demo, "bench")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("point", ["ready", "probe"])
 def test_a_new_model_that_breaks_goes_back(demo: Demo, point: str) -> None:
     """`--fail ready` and `--fail probe` end with the old model answering: exit 4."""
