@@ -22,9 +22,8 @@ def test_flow_server_and_command_killed_while_the_new_model_loads(own_machine: S
     units = Units(own_machine, patience_s=900)
     environment = f"PYTHONPATH={PROJECT} HOME=/var/tmp"
     own_machine.shell(f"cd /; {environment} setsid {sys.executable} -m tests.systemd.prefect_world >/run/world.log 2>&1 </dev/null &")
-    words = units.wait(
-        lambda: own_machine.shell(f"cat {TOLD} 2>/dev/null || pgrep -f '[t]ests.systemd.prefect_world' >&2"), what="the flow"
-    )
+    look = f"cat {TOLD} 2>/dev/null || pgrep -f '[t]ests.systemd.prefect_world' >&2 || (tail -30 /run/world.log >&2; exit 1)"
+    words = units.wait(lambda: own_machine.shell(look), what="the flow")
     run_id, old = json.loads(words)
     cut = own_machine.call(cut_at, units.state, Moment("event", "ready started"), old, "", run_id, victims, signal.SIGKILL)
     assert cut and cut.phase == "readying"
