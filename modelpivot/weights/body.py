@@ -72,7 +72,7 @@ class HubBody:
         elif self._left or self._is_aborted:
             self._response.close()
         else:
-            self._stream.close()
+            self._response._fp.close()  # type: ignore[attr-defined]  # read past it, it does not know that it is at its end
             self._response.release_conn()
 
 

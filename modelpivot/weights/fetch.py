@@ -35,7 +35,7 @@ class FetchOptions:
 
     connections: int = 8
     """Most files in flight."""
-    start_connections: int = max(2, min(4, os.cpu_count() or 2))
+    start_connections: int = max(4, min(8, os.cpu_count() or 4))
     max_rate: float | None = None
     """Bytes a second; None: no limit."""
     reserve_bytes: int = 0

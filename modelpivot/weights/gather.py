@@ -9,8 +9,8 @@ from types import TracebackType
 
 from modelpivot.weights.body import Body
 
-BUFFER_BYTES = 512 << 10
-ENOUGH_BYTES = 128 << 10
+BUFFER_BYTES = 1 << 20
+ENOUGH_BYTES = 512 << 10
 LONGEST_S = 0.2
 """What has arrived waits no longer than this for more."""
 
