@@ -5,12 +5,16 @@ Importing is half the point: an environment that looks installed and cannot impo
 
 import importlib
 import json
+import os
 import pkgutil
 import sys
 from importlib import metadata
 
 COMPILED = ("_C", "_moe_C")
 """vLLM's compiled parts; which of them a build has differs, one at least must be there."""
+
+CPU_VARIANTS = "_C"
+"""What the names of the CPU build's parts begin with: one file for each instruction set (`_C`, `_C_AVX2`, `_C_AVX512`), and the engine takes its own."""
 
 
 def import_first(*names):
@@ -25,12 +29,33 @@ def import_first(*names):
 
 
 def import_compiled(package):
+    """Names of the compiled parts that are loaded now. A part for another processor is not tried: it would end the process (SIGILL)."""
+    platform = importlib.import_module("vllm.platforms").current_platform
+    if platform.is_cpu() and hasattr(platform, "import_kernels"):
+        return import_for_this_processor(package, platform)
     present = sorted(name for _, name, _ in pkgutil.iter_modules(package.__path__) if name in COMPILED)
     if not present:
         raise ModuleNotFoundError(f"{package.__name__} has none of its compiled parts {', '.join(COMPILED)}")
     for name in present:
         importlib.import_module(f"{package.__name__}.{name}")
     return present
+
+
+def import_for_this_processor(package, platform):
+    platform.import_kernels()
+    folder = os.path.realpath(package.__path__[0])
+    loaded = sorted(name for name in read_mapped(folder) if name.startswith(CPU_VARIANTS))
+    if not loaded:
+        raise ImportError(f"{package.__name__} loaded none of the compiled parts in {folder}; why, it says above")
+    return loaded
+
+
+def read_mapped(folder):
+    """Libraries of `folder` that this process has mapped, by module name. The engine swallows the import's error, and a part may come under
+    another name than its file's: the memory map tells what is really there."""
+    with open("/proc/self/maps") as maps:
+        paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in maps if line.count("/")}
+    return {path.rsplit("/", 1)[1].split(".")[0] for path in paths if path.rsplit("/", 1)[0] == folder and path.endswith(".so")}
 
 
 def ask_vllm(package):
