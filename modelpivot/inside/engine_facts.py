@@ -5,10 +5,10 @@ Importing is half the point: an environment that looks installed and cannot impo
 
 import importlib
 import json
-import os
 import pkgutil
 import sys
 from importlib import metadata
+from pathlib import Path
 
 COMPILED = ("_C", "_moe_C")
 """vLLM's compiled parts; which of them a build has differs, one at least must be there."""
@@ -43,7 +43,7 @@ def import_compiled(package):
 
 def import_for_this_processor(package, platform):
     platform.import_kernels()
-    folder = os.path.realpath(package.__path__[0])
+    folder = Path(package.__path__[0]).resolve()
     loaded = sorted(name for name in read_mapped(folder) if name.startswith(CPU_VARIANTS))
     if not loaded:
         raise ImportError(f"{package.__name__} loaded none of the compiled parts in {folder}; why, it says above")
@@ -53,9 +53,8 @@ def import_for_this_processor(package, platform):
 def read_mapped(folder):
     """Libraries of `folder` that this process has mapped, by module name. The engine swallows the import's error, and a part may come under
     another name than its file's: the memory map tells what is really there."""
-    with open("/proc/self/maps") as maps:
-        paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in maps if line.count("/")}
-    return {path.rsplit("/", 1)[1].split(".")[0] for path in paths if path.rsplit("/", 1)[0] == folder and path.endswith(".so")}
+    mapped = {Path(line.split(maxsplit=5)[5]) for line in Path("/proc/self/maps").read_text().splitlines() if "/" in line}
+    return {path.name.split(".")[0] for path in mapped if path.parent == folder and path.suffix == ".so"}
 
 
 def ask_vllm(package):
