@@ -11,6 +11,9 @@ PYTEST := $(BIN)/python -m pytest
 # A constraint has no hash; where versions are locked it has nothing to say.
 AS_PIP = eval "$$($(PYTHON) -m modelpivot.facts.pip)";
 
+# Without compiled modules every start, of a command as of a flow, takes two seconds longer.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test test-quick test-long bench-weights lint clean lock
 
 help: ## this list
@@ -22,7 +25,7 @@ $(VENV)/.complete: requirements.lock tools.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "python3: expected 3.11 or later, found " + sys.version.split()[0] + "; name another one: make PYTHON=python3.12 ...")'
 	@command -v "$(UV)" >/dev/null || { $(PYTHON) -m venv .tools && .tools/bin/python -m pip install -q --require-hashes -r tools.lock; }
 	@$(UV) venv -q --allow-existing --python $(PYTHON) $(VENV)
-	@$(AS_PIP) unset UV_CONSTRAINT; $(UV) pip sync -q --python $(VENV) --require-hashes requirements.lock
+	@$(AS_PIP) unset UV_CONSTRAINT; $(UV) pip sync -q --compile-bytecode --python $(VENV) --require-hashes requirements.lock
 	@$(UV) pip install -q --python $(VENV) --no-deps --no-build-isolation --editable .
 	@touch $@
 

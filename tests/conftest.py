@@ -15,6 +15,7 @@ __all__ = ["prefect_api"]
 
 NO_SKIP = "MODELPIVOT_TEST_NO_SKIP"
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the processes that tests start: hundreds, and each would compile all it imports
 
 SLOW = ("benchmark", "checks", "cli", "inside", "operations", "stages", "systemd", "weights")
 """Folders whose tests start processes, switches or transfers for most of what they prove; `make test-quick` leaves them out."""
