@@ -30,6 +30,8 @@ class Status(Frozen):
     switch: str | None
     """Phase of an open switch."""
     switch_to: str | None
+    is_trial: bool = False
+    """The switch only tries; it always goes back."""
     confirm_by: float | None
     held_by: str | None
 
@@ -58,6 +60,7 @@ def status(as_json: AsJson = False) -> None:
         why_not=answers.unread if isinstance(answers, Unread) else None,
         switch=cutover.phase if cutover else None,
         switch_to=cutover.to_release if cutover else None,
+        is_trial=cutover is not None and cutover.trial is not None,
         confirm_by=cutover.confirm_by if cutover else None,
         held_by=lock.what if lock else None,
     )
@@ -73,7 +76,11 @@ def _show_status(now: Status) -> None:
     if now.previous and not now.switch:
         out.print(f"before: {now.previous} (modelpivot rollback goes back to it)")
     if now.switch:
-        left = f", goes back by itself in {in_time(max(0.0, now.confirm_by - time.time()))} unless confirmed" if now.confirm_by else ""
+        left = (
+            f", goes back by itself in {in_time(max(0.0, now.confirm_by - time.time()))}{'' if now.is_trial else ' unless confirmed'}"
+            if now.confirm_by
+            else ""
+        )
         out.print(f"open switch from {now.current or 'nothing'} to {now.switch_to}: {now.switch}{left}")
     if now.held_by:
         out.print(f"held by {now.held_by}")

@@ -42,6 +42,17 @@ class StepTime(Frozen):
     release: str
 
 
+class Trial(Frozen):
+    """That a switch only tries: it brings up one release after another, as it is asked to, promotes none and always goes back."""
+
+    turn_at: float
+    """Seconds since the epoch: whatever goes on then, the way back begins."""
+    back_by: float
+    """The same: what served before is to answer again by then, if it starts as it did before."""
+    starts: int = 0
+    """Releases that it has brought up so far."""
+
+
 class Cutover(Frozen):
     """The intent of a switch and its state. Written and synced before the first stop; the switch alone rewrites it."""
 
@@ -53,6 +64,8 @@ class Cutover(Frozen):
     unconfirmed: Literal["return", "keep"] = "return"
     confirm: Literal["asked", "automatic"] = "asked"
     """automatic: promote as soon as probed (rollback, the first release of a host)."""
+    trial: Trial | None = None
+    """None: what comes up may be promoted."""
     lock_token: str
     """Who shows it may take over the host's lock."""
     created_at: float
@@ -67,14 +80,23 @@ class Cutover(Frozen):
     outcome: Outcome | None = None
     reason: str = ""
     """Why it went back, or what stands on the host and what to do."""
+    failed_step: str = ""
+    """The step that sent it back; empty: somebody or the time did."""
     cause: list[str] = Field(default_factory=list)
     """The engine's own lines for the cause."""
+
+    @property
+    def is_beside(self) -> bool:
+        """A trial for which nothing was stopped: what serves is no part of this switch."""
+        return self.trial is not None and self.from_release is None
 
 
 class Decision(Frozen):
     """What the run, or a person, asks of an open switch (`decision.json`)."""
 
     cutover_id: str
-    decision: Literal["promote", "return"]
+    decision: Literal["promote", "return", "try"]
+    """try: a trial stops what it has up and brings `release` up."""
+    release: str | None = None
     reason: str
     at: float

@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.hooks import Hooks
+from modelpivot.models.window import Window, parse_window
 
 
 class HostConfig(Frozen):
@@ -35,4 +36,17 @@ class HostConfig(Frozen):
     """User that engines run as (systemd only), who must be able to read environments; None: the user of modelpivot."""
     keep_environments: int = Field(default=3, ge=1)
     """How many environments that no release names stay when space is reclaimed, newest first."""
+    window: str | None = None
+    """Hours in which this host may be without its service, `Sun-Thu 01:00-05:00 Europe/Berlin`; None: no upgrade test stops what serves."""
     hooks: Hooks = Hooks()
+
+    @field_validator("window")
+    @classmethod
+    def _check_window(cls, text: str | None) -> str | None:
+        if text is not None:
+            parse_window(text)
+        return text
+
+    def maintenance_window(self) -> Window | None:
+        """The window, understood."""
+        return parse_window(self.window) if self.window else None

@@ -170,6 +170,8 @@ class Recipe(Frozen):
     name: str
     description: str = ""
     model: Source
+    probe_model: Source | None = None
+    """A small model of the same architecture and quantization that an upgrade test may serve instead; None: a few layers of the model's own."""
     engine: EngineChoice
     serve: Serve
     patches: list[Patch] = Field(default_factory=list)

@@ -7,6 +7,7 @@ from pydantic import Field
 from modelpivot.models.benchmark import Check, Measurement
 from modelpivot.models.exit_code import ExitCode as ExitCode
 from modelpivot.models.frozen import Frozen
+from modelpivot.models.upgrade import UpgradeResult
 
 RunOutcome = Literal[
     "promoted",
@@ -15,6 +16,11 @@ RunOutcome = Literal[
     "checked",
     "staged",
     "measured",
+    "passed",
+    "regressed",
+    "failed_to_start",
+    "cannot_tell",
+    "no_wheel",
     "blocked",
     "returned",
     "nothing_serves",
@@ -55,3 +61,5 @@ class RunResult(Frozen):
     """The engine's own words, when it failed."""
     flow_run_id: str | None = None
     flow_run_url: str | None = None
+    upgrade: UpgradeResult | None = None
+    """Of an upgrade test: what was tried, and its verdict."""

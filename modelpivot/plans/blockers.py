@@ -163,6 +163,8 @@ def switch_blockers(facts: Facts, candidate: Release | None) -> list[Blocker]:
 def _switch_remedy(cutover: Cutover, facts: Facts) -> str:
     if not facts.host.switch_lives:
         return "its process is gone: `modelpivot recover` finishes it backwards"
+    if cutover.trial:
+        return "a trial, which ends by itself: wait for it (modelpivot watch), or end it with `modelpivot rollback`"
     if cutover.phase == "unconfirmed":
         return "decide it: `modelpivot promote` or `modelpivot rollback`"
     return "wait for it (modelpivot watch)"

@@ -46,11 +46,16 @@ def device_blockers(recipe: Recipe, engine: Engine, facts: Facts) -> list[Blocke
 
 def chosen_gpus(gpus: Gpus, recipe: Recipe, needed: int) -> list[Gpu]:
     """Those that the engine will take: named by CUDA_VISIBLE_DEVICES in the recipe, else the first by index."""
+    return visible_gpus(gpus, recipe.serve.env.get("CUDA_VISIBLE_DEVICES"))[:needed]
+
+
+def visible_gpus(gpus: Gpus, names: str | None) -> list[Gpu]:
+    """By index; those that CUDA_VISIBLE_DEVICES names, all without it."""
     ordered = sorted(gpus.gpus, key=lambda gpu: gpu.index)
-    if names := recipe.serve.env.get("CUDA_VISIBLE_DEVICES"):
-        words = [word.strip() for word in names.split(",")]
-        ordered = [gpu for gpu in ordered if str(gpu.index) in words or any(word and gpu.uuid.startswith(word) for word in words)]
-    return ordered[:needed]
+    if not names:
+        return ordered
+    words = [word.strip() for word in names.split(",")]
+    return [gpu for gpu in ordered if str(gpu.index) in words or any(word and gpu.uuid.startswith(word) for word in words)]
 
 
 def held_by_strangers(gpus: Sequence[Gpu], processes: Sequence[GpuProcess], own_pids: Sequence[int]) -> list[Blocker]:

@@ -22,7 +22,9 @@ from modelpivot.stages.confirm import settle, wait_for_decision
 from modelpivot.stages.drain import drain
 from modelpivot.stages.hand import AskedToReturn, Hand
 from modelpivot.stages.stop import name_blockers, prove_free, stop
+from modelpivot.stages.trying import try_on, watched_endpoints
 from modelpivot.stages.warm import warm
+from modelpivot.stages.wreck import describe_wreck
 from modelpivot.state.cutovers import close_cutover, read_cutover, read_decision
 from modelpivot.state.lock import release_lock, take_over_lock
 from modelpivot.state.paths import StatePaths
@@ -76,7 +78,7 @@ def _refuse(state: StatePaths, cutover: Cutover, error: HostHeld) -> Cutover | N
 def _carry_out_alone(host: HostConfig, state: StatePaths, cutover: Cutover, *, is_back: bool) -> Cutover:
     frm = read_release(state, cutover.from_release) if cutover.from_release else None
     to = read_release(state, cutover.to_release)
-    endpoints = [release.endpoint for release in (frm, to) if release is not None]
+    endpoints = watched_endpoints(state, cutover, frm, to)
     is_down = is_back and cutover.phase not in ("intended", "warming", "draining", "unconfirmed")
     client = Client(endpoints, earlier=cutover.lost, is_down=is_down, state=state)
     hand = Hand(state, cutover, choose_supervisor(host, state), client)
@@ -113,11 +115,13 @@ def _switch(hand: Hand, frm: Release | None, to: Release) -> tuple[Outcome, str]
     try:
         return "promoted", _go_forward(hand, frm, to)
     except AskedToReturn as error:
-        return _go_back(hand, frm, to, SwitchFailed(error.message))
+        why: PivotError = SwitchFailed(error.message)
     except PivotError as error:
-        return _go_back(hand, frm, to, error)
+        why = error
     except Exception as error:  # noqa: BLE001 - whatever it is, the old release must come back
-        return _go_back(hand, frm, to, SwitchFailed(f"internal error: {type(error).__name__}: {error}"))
+        why = SwitchFailed(f"internal error: {type(error).__name__}: {error}")
+    up = to if hand.cutover.to_release == to.id else read_release(hand.state, hand.cutover.to_release)
+    return _go_back(hand, frm, up, why)
 
 
 def _go_forward(hand: Hand, frm: Release | None, to: Release) -> str:
@@ -136,6 +140,8 @@ def _go_forward(hand: Hand, frm: Release | None, to: Release) -> str:
     bring_up(hand, to)
     record_proved(hand.state, to.id)
     settle(hand)
+    if hand.cutover.trial:
+        try_on(hand, to, hand.cutover.trial)
     reason = wait_for_decision(hand, to)
     _make_current(hand, to, frm)
     return reason
@@ -171,7 +177,7 @@ def _end_waiting(hand: Hand, frm: Release | None, to: Release) -> None:
 
 def _name_why_it_stands(hand: Hand, frm: Release | None, to: Release) -> str:
     """Why the new release is kept though its switch process died; empty: it is not."""
-    if hand.supervisor.status(to).state != "running":
+    if hand.supervisor.status(to).state != "running" or hand.cutover.trial:
         return ""
     if frm != to and is_current(hand.state, to.id):
         return "the switch process died after it had promoted"
@@ -188,13 +194,17 @@ def _go_back(hand: Hand, frm: Release | None, to: Release, why: PivotError) -> t
     hand.free_reserve()
     hand.close_gate()
     hand.client.resume()
-    hand.rewrite(phase="returning", phase_since=time.time(), reason=why.message, cause=cause or hand.cutover.cause)
+    step = getattr(why, "step", "") or next((it.name for it in reversed(hand.cutover.steps[-1:]) if it.result == "failed"), "")
+    hand.rewrite(phase="returning", phase_since=time.time(), reason=why.message, cause=cause or hand.cutover.cause, failed_step=step)
     hand.tell("switch", "warning", f"going back: {why.message}")
     problems: list[str] = []
     for attempt in range(TRIES_BACK):
         _leave_a_host_that_stops(hand)
         try:
             stop(hand, to, name="stop new")
+            if hand.cutover.is_beside:
+                prove_free(hand, None, to)
+                return "returned", why.message
             if frm is None:
                 return "nothing_serves", f"{why.message}; nothing served before either, {to.id} was stopped"
             doubt = _bring_back(hand, frm, to, is_last=attempt == TRIES_BACK - 1)
@@ -206,7 +216,7 @@ def _go_back(hand: Hand, frm: Release | None, to: Release, why: PivotError) -> t
             _make_current(hand, frm, to)
             return "returned", why.message + doubt
     _leave_a_host_that_stops(hand)
-    return "nothing_serves", _describe_wreck(hand, frm, to, why, problems)
+    return "nothing_serves", describe_wreck(hand, frm, to, why, problems)
 
 
 def _bring_back(hand: Hand, frm: Release, to: Release, *, is_last: bool) -> str:
@@ -221,19 +231,6 @@ def _bring_back(hand: Hand, frm: Release, to: Release, *, is_last: bool) -> str:
             raise
         return f"; {frm.id} serves again, but not as it was proved: {error.message}"
     return ""
-
-
-def _describe_wreck(hand: Hand, frm: Release | None, to: Release, why: PivotError, problems: list[str]) -> str:
-    """What stands on the host and what to do, in one sentence a fact."""
-    states = [
-        f"{release.id} is {hand.supervisor.status(release).state}, log {hand.supervisor.log_path(release)}"
-        for release in (frm, to)
-        if release
-    ]
-    return (
-        f"{why.message}; the way back failed: {'; then '.join(problems)}. On this host: {'; '.join(states)}. "
-        "Mend what the log says, then `modelpivot recover` starts the current release again"
-    )
 
 
 def _close(hand: Hand, outcome: Outcome, reason: str, seconds: float) -> Cutover:

@@ -2,11 +2,14 @@
 
 import contextlib
 import time
-from typing import Literal
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, TypeVar
 
 from modelpivot.errors import SwitchFailed
 from modelpivot.facts.readiness import Ladder, read_ready
 from modelpivot.facts.start_log import read_start_log
+from modelpivot.models.cutover import Decision
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.release import Release
 from modelpivot.stages.hand import AskedToReturn, Hand
@@ -14,6 +17,7 @@ from modelpivot.state.cutovers import read_decision
 from modelpivot.supervisors.process import read_api_key
 from modelpivot.waiting import WaitedTooLong, wait_for
 
+T = TypeVar("T")
 LOOK_EVERY_S = 5.0
 SETTLE_S = 5.0
 """Seconds for the client to see the new release answer; the switch does not depend on it."""
@@ -25,7 +29,7 @@ class Unconfirmed(Frozen):
     is_alive: bool
     silent_s: float
     """Seconds since it last generated."""
-    is_promoted: bool
+    asked: Decision | None
 
     def __str__(self) -> str:
         return "no decision"
@@ -39,41 +43,7 @@ def wait_for_decision(hand: Hand, release: Release) -> str:
     if hand.cutover.confirm == "automatic":
         return ""
     confirm_s = hand.cutover.deadlines.confirm_s
-    hand.check()
-    hand.rewrite(phase="unconfirmed", phase_since=time.time(), confirm_by=time.time() + confirm_s)
-    hand.tell("switch", "log", f"{release.id} serves, unconfirmed for {confirm_s:g} s", confirm_by=hand.cutover.confirm_by)
-    hand.client.pause()
-    key = read_api_key(release)
-    asked = hand.state.asked(release.endpoint.port)
-    ladder = Ladder(lambda: read_ready(release, key, lambda: hand.supervisor.processes(release), asked=asked), pause_s=LOOK_EVERY_S)
-    try:
-        return _watch(hand, release, ladder, confirm_s)
-    finally:
-        ladder.close()
-        hand.client.resume()
-
-
-def _watch(hand: Hand, release: Release, ladder: Ladder, confirm_s: float) -> str:
-    began = time.monotonic()
-
-    def read() -> Unconfirmed:
-        decision = read_decision(hand.state, hand.cutover.id)
-        is_alive = hand.supervisor.status(release).state == "running"
-        silent_s = time.monotonic() - (ladder.last_ready_at or began)
-        return Unconfirmed(is_alive=is_alive, silent_s=silent_s, is_promoted=decision is not None and decision.decision == "promote")
-
-    def judge(fact: Unconfirmed, waited_s: float) -> Literal["stays", "nobody"] | None:
-        if not fact.is_alive:
-            cause = read_start_log(hand.supervisor.log_path(release)).cause
-            raise SwitchFailed("the engine ended while it was unconfirmed", step="confirm", cause=cause)
-        if fact.silent_s > release.deadlines.probe_s:
-            raise SwitchFailed(f"the engine generated nothing for {fact.silent_s:.0f} s while it was unconfirmed", step="confirm")
-        if fact.is_promoted:
-            return "stays"
-        return "nobody" if waited_s >= confirm_s else None
-
-    answer = hand.wait(read, judge, step="confirm", what="a decision", deadline_s=confirm_s + 1)
-    if answer == "stays":
+    if hold(hand, release, confirm_s, partial(_judge_promotion, confirm_s)) == "stays":
         return ""
     silence = f"nobody confirmed {release.id} within {confirm_s:g} s"
     if hand.cutover.unconfirmed == "keep":
@@ -81,6 +51,47 @@ def _watch(hand: Hand, release: Release, ladder: Ladder, confirm_s: float) -> st
     if hand.cutover.from_release is None:
         return f"{silence}; it was kept, since nothing served before"
     raise AskedToReturn(silence)
+
+
+def hold(hand: Hand, release: Release, seconds: float, judge: Callable[[Decision | None, float], T | None]) -> T:
+    """Keep the release up, unconfirmed for so long, until `judge` makes something of what is asked and the seconds waited."""
+    hand.check()
+    hand.rewrite(phase="unconfirmed", phase_since=time.time(), confirm_by=time.time() + seconds)
+    hand.tell("switch", "log", f"{release.id} serves, unconfirmed for {seconds:.0f} s", confirm_by=hand.cutover.confirm_by)
+    hand.client.pause()
+    key = read_api_key(release)
+    asked = hand.state.asked(release.endpoint.port)
+    ladder = Ladder(lambda: read_ready(release, key, lambda: hand.supervisor.processes(release), asked=asked), pause_s=LOOK_EVERY_S)
+    try:
+        return _watch(hand, release, ladder, seconds, judge)
+    finally:
+        ladder.close()
+        hand.client.resume()
+
+
+def _judge_promotion(confirm_s: float, asked: Decision | None, waited_s: float) -> Literal["stays", "nobody"] | None:
+    if asked and asked.decision == "promote":
+        return "stays"
+    return "nobody" if waited_s >= confirm_s else None
+
+
+def _watch(hand: Hand, release: Release, ladder: Ladder, seconds: float, judge: Callable[[Decision | None, float], T | None]) -> T:
+    began = time.monotonic()
+
+    def read() -> Unconfirmed:
+        is_alive = hand.supervisor.status(release).state == "running"
+        silent_s = time.monotonic() - (ladder.last_ready_at or began)
+        return Unconfirmed(is_alive=is_alive, silent_s=silent_s, asked=read_decision(hand.state, hand.cutover.id))
+
+    def judge_whole(fact: Unconfirmed, waited_s: float) -> T | None:
+        if not fact.is_alive:
+            cause = read_start_log(hand.supervisor.log_path(release)).cause
+            raise SwitchFailed("the engine ended while it was unconfirmed", step="confirm", cause=cause)
+        if fact.silent_s > release.deadlines.probe_s:
+            raise SwitchFailed(f"the engine generated nothing for {fact.silent_s:.0f} s while it was unconfirmed", step="confirm")
+        return judge(fact.asked, waited_s)
+
+    return hand.wait(read, judge_whole, step="confirm", what="a decision", deadline_s=seconds + 1)
 
 
 def settle(hand: Hand) -> None:

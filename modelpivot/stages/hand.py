@@ -11,13 +11,13 @@ from pydantic import JsonValue
 from modelpivot.benchmark.client import Client
 from modelpivot.errors import PivotError, SwitchFailed
 from modelpivot.files import write_atomic
-from modelpivot.models.cutover import Cutover, Phase, StepTime
+from modelpivot.models.cutover import Cutover, Phase, StepTime, Trial
 from modelpivot.models.event import Kind
 from modelpivot.models.release import Release
 from modelpivot.stages.gated import GatedStart
 from modelpivot.state.cutovers import read_decision, write_cutover
 from modelpivot.state.paths import StatePaths
-from modelpivot.state.runs import Journal
+from modelpivot.state.runs import Journal, is_run_alive
 from modelpivot.supervisors.notify import pulse
 from modelpivot.supervisors.protocol import Supervisor
 from modelpivot.waiting import WaitedTooLong, wait_for
@@ -124,6 +124,14 @@ class Hand:
         decision = read_decision(self.state, self.cutover.id)
         if decision and decision.decision == "return":
             raise AskedToReturn(decision.reason)
+        if trial := self.cutover.trial:
+            self._check_trial(trial)
+
+    def _check_trial(self, trial: Trial) -> None:
+        if time.time() >= trial.turn_at:
+            raise AskedToReturn("the time for the trial is over")
+        if not is_run_alive(self.state.run(self.cutover.run_id)):
+            raise AskedToReturn("the run that tried it is gone")
 
     def wait(
         self,

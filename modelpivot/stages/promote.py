@@ -13,6 +13,11 @@ def promote(context: Context, *, reason: str = "promoted") -> Cutover:
     cutover = read_cutover(context.state)
     if cutover is None:
         raise PreconditionError("no switch is open on this host, there is nothing to promote", hint="modelpivot status tells what serves")
+    if cutover.trial:
+        raise PreconditionError(
+            f"{cutover.to_release} is only tried, there is nothing to promote",
+            hint="wait for the trial's end; its result names what to run",
+        )
     with told(context.journal, "promote", cutover.to_release) as (_, ending):
         ask_decision(context.state, "promote", reason=reason)
         closed = follow_switch(context, cutover, until=is_closed)

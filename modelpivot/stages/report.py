@@ -14,6 +14,7 @@ from modelpivot.models.cutover import Cutover
 from modelpivot.models.event import Event
 from modelpivot.models.release import Release
 from modelpivot.models.result import ExitCode, RunOutcome, RunResult, StageTime
+from modelpivot.models.upgrade import UpgradeResult
 from modelpivot.state.cutovers import read_cutover_followed_by, read_cutover_of_run
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.releases import read_book
@@ -37,6 +38,7 @@ WORST_FIRST = (
     ExitCode.SAID_NO,
 )
 SWITCH_CODES = {"promoted": ExitCode.DONE, "returned": ExitCode.SWITCHED_BACK, "nothing_serves": ExitCode.NOTHING_SERVES}
+SAID_NO: tuple[RunOutcome, ...] = ("regressed", "failed_to_start")
 BLOCKED = (ExitCode.BLOCKED, ExitCode.HELD, ExitCode.USAGE)
 
 _CHECKS = TypeAdapter(list[Check])
@@ -48,15 +50,16 @@ def report(state: StatePaths, run_id: str) -> RunResult:
     events, _ = read_events(state.run(run_id))
     cutover = find_cutover(state, run_id, events)
     last = last_word(events)
-    outcome = _judge_outcome(cutover, last, is_alive=is_run_alive(state.run(run_id)))
+    deciding = None if cutover and cutover.trial and cutover.outcome == "returned" else cutover
+    outcome = _judge_outcome(deciding, last, is_alive=is_run_alive(state.run(run_id)))
     released = _serving(state, cutover)
     began = next((event.data for event in events if event.stage == RUN and event.kind == "started"), {})
-    moved = cutover if cutover and cutover.outcome != "not_started" else None
+    moved = cutover if cutover and cutover.outcome != "not_started" and not cutover.is_beside else None
     return RunResult(
         run_id=run_id,
         outcome=outcome,
-        exit_code=_exit_code(outcome, cutover, last),
-        message=_message(outcome, cutover, last),
+        exit_code=_exit_code(outcome, deciding, last),
+        message=_message(outcome, deciding, last),
         released=released,
         previous=moved.from_release if moved and released == moved.to_release else read_book(state).previous,
         attempted=moved.to_release if moved and outcome in ("returned", "nothing_serves") else None,
@@ -69,6 +72,7 @@ def report(state: StatePaths, run_id: str) -> RunResult:
         cause=list(cutover.cause) if cutover and cutover.cause else _texts(last, "cause"),
         flow_run_id=_text(began.get("flow_run_id")),
         flow_run_url=_text(began.get("flow_run_url")),
+        upgrade=read_model(state.run(run_id).upgrade, UpgradeResult),
     )
 
 
@@ -131,6 +135,7 @@ def _judge_outcome(cutover: Cutover | None, last: Event | None, *, is_alive: boo
 
 def _exit_code(outcome: RunOutcome, cutover: Cutover | None, last: Event | None) -> int:
     codes = [SWITCH_CODES[cutover.outcome]] if cutover and cutover.outcome in SWITCH_CODES else []
+    codes += [ExitCode.SAID_NO] if outcome in SAID_NO else []
     if last and last.kind == "failed":
         code = last.data.get("exit_code")
         codes.append(ExitCode(code) if isinstance(code, int) else ExitCode.INTERNAL)
@@ -151,7 +156,7 @@ def _message(outcome: RunOutcome, cutover: Cutover | None, last: Event | None) -
 
 def _serving(state: StatePaths, cutover: Cutover | None) -> str | None:
     """The release that answers, by the records: a closed switch says so itself, an open one by its phase."""
-    if cutover is None or cutover.outcome == "not_started":
+    if cutover is None or cutover.outcome == "not_started" or cutover.is_beside:
         return read_book(state).current
     if cutover.outcome is None:
         before = dict.fromkeys(("intended", "warming", "draining"), cutover.from_release)

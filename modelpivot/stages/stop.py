@@ -9,6 +9,7 @@ from modelpivot.models.facts import Gpus, Listener
 from modelpivot.models.frozen import Unread
 from modelpivot.models.readiness import FreeFact
 from modelpivot.models.release import Release
+from modelpivot.plans.devices import visible_gpus
 from modelpivot.plans.wait import judge_free, name_obstacles
 from modelpivot.stages.hand import Hand
 from modelpivot.supervisors.protocol import Supervisor
@@ -42,8 +43,16 @@ def read_free(supervisor: Supervisor, gone: Release | None, coming: Release, *, 
         port=coming.endpoint.port,
         leftovers=sorted(left),
         holders=_read_holders(coming.endpoint.port, own),
-        gpus=read_gpus() if is_gpu_free_needed else Gpus(),
+        gpus=_read_gpus_of(coming) if is_gpu_free_needed else Gpus(),
     )
+
+
+def _read_gpus_of(release: Release) -> Gpus | Unread:
+    """The GPUs that its engine sees: what serves beside it on others is not in its way."""
+    gpus = read_gpus()
+    if isinstance(gpus, Unread):
+        return gpus
+    return gpus.model_copy(update={"gpus": visible_gpus(gpus, release.start.environment.get("CUDA_VISIBLE_DEVICES"))})
 
 
 def _read_holders(port: int, own: set[int]) -> list[Listener] | Unread:

@@ -10,7 +10,7 @@ from modelpivot.errors import PreconditionError, SwitchFailed
 from modelpivot.facts.start_log import read_last_lines
 from modelpivot.files import write_model
 from modelpivot.host import is_alive
-from modelpivot.models.cutover import Cutover, ProcessId
+from modelpivot.models.cutover import Cutover, ProcessId, Trial
 from modelpivot.models.host import HostConfig
 from modelpivot.models.release import Release
 from modelpivot.settings import to_environment
@@ -38,6 +38,7 @@ def start_switch(
     frm: Release | None,
     unconfirmed: Literal["return", "keep"] = "return",
     confirm: Literal["asked", "automatic"] = "asked",
+    trial: Trial | None = None,
 ) -> Cutover:
     """Write the intent and start the switch process; returns when that holds the host's lock, or closed the intent already.
 
@@ -54,6 +55,7 @@ def start_switch(
         deadlines=to.deadlines,
         unconfirmed=unconfirmed,
         confirm=confirm,
+        trial=trial,
         lock_token=lock.token,
         created_at=now,
         phase_since=now,
@@ -115,7 +117,7 @@ def join_switch(context: Context, to: Release) -> Cutover | None:
     cutover = read_cutover(context.state)
     if cutover is None:
         return None
-    if cutover.to_release != to.id or cutover.phase == "returning":
+    if cutover.to_release != to.id or cutover.phase == "returning" or cutover.trial:
         raise PreconditionError(
             f"a switch from {cutover.from_release} to {cutover.to_release} is open ({cutover.phase})",
             hint="wait for it, or end it with `modelpivot promote` or `modelpivot rollback`",

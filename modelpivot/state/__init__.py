@@ -11,4 +11,5 @@
 <state>/cutover.json, decision.json     the open switch, and what is asked of it
 <state>/lock.json, lock.guard           who may change this host
 <state>/runs/<id>/                      events.jsonl plan.json result.json cutover.json logs/
+                                        of an upgrade test also upgrade.json, candidate.yaml
 """

@@ -48,14 +48,21 @@ def close_cutover(state: StatePaths, cutover: Cutover) -> None:
     state.attached.unlink(missing_ok=True)
 
 
-def ask_decision(state: StatePaths, decision: str, *, reason: str) -> Decision:
-    """Ask the open switch to promote or to return. PreconditionError when none is open."""
+def ask_decision(state: StatePaths, decision: str, *, reason: str, release: str | None = None) -> Decision:
+    """Ask the open switch to promote, to return, or a trial to try another release. PreconditionError when none is open."""
     cutover = read_cutover(state)
     if cutover is None:
         raise PreconditionError("no switch is open on this host", hint="modelpivot status tells what serves")
-    asked = Decision.model_validate({"cutover_id": cutover.id, "decision": decision, "reason": reason, "at": time.time()})
+    asked = Decision.model_validate(
+        {"cutover_id": cutover.id, "decision": decision, "release": release, "reason": reason, "at": time.time()}
+    )
     write_model(state.decision, asked)
     return asked
+
+
+def forget_decision(state: StatePaths) -> None:
+    """What was asked is done; only the switch calls this."""
+    state.decision.unlink(missing_ok=True)
 
 
 def read_decision(state: StatePaths, cutover_id: str) -> Decision | None:

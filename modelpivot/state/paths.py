@@ -21,6 +21,16 @@ class RunPaths:
         return self.root / "events.jsonl"
 
     @property
+    def upgrade(self) -> Path:
+        """What an upgrade test found."""
+        return self.root / "upgrade.json"
+
+    @property
+    def pinned_recipe(self) -> Path:
+        """The recipe with the engine that an upgrade test tried."""
+        return self.root / "candidate.yaml"
+
+    @property
     def plan(self) -> Path:
         """The plan in force."""
         return self.root / "plan.json"
