@@ -3,8 +3,9 @@
 from typing import ClassVar
 
 from prefect.blocks.core import Block
-from pydantic import Field
+from pydantic import Field, HttpUrl
 
+from blocks.icons import icon
 from modelpivot.models.host import HostConfig
 
 
@@ -24,6 +25,7 @@ class GpuHost(Block):
     _block_type_name: ClassVar[str] = "GPU Host"
     _block_type_slug: ClassVar[str] = "gpu-host"
     _description: ClassVar[str] = "One GPU host: roots for weights, environments and state, supervisor, Hub, hooks."
+    _logo_url: ClassVar[HttpUrl | None] = icon("process")
 
     config: HostConfig = Field(
         default=HostConfig(), title="Host configuration", description="What MODELPIVOT_* says on a worker without a block."

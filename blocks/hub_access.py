@@ -3,8 +3,9 @@
 from typing import ClassVar
 
 from prefect.blocks.core import Block
-from pydantic import Field
+from pydantic import Field, HttpUrl
 
+from blocks.icons import icon
 from modelpivot.models.hub_account import HubAccount
 
 
@@ -24,5 +25,6 @@ class HubAccess(Block):
     _block_type_name: ClassVar[str] = "Hub Access"
     _block_type_slug: ClassVar[str] = "hub-access"
     _description: ClassVar[str] = "Address of a model Hub and the token for gated and private repositories."
+    _logo_url: ClassVar[HttpUrl | None] = icon("secret")
 
     account: HubAccount = Field(default=HubAccount(), title="Account", description="Address and read token.")

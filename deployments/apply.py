@@ -1,4 +1,4 @@
-"""Puts it all in place at a Prefect API: work pool, blocks, deployments. Idempotent.
+"""Puts it all in place at a Prefect API: work pool, blocks, alert channels, deployments, automations. Idempotent.
 
 Run as `python -m deployments.apply` with PREFECT_API_URL set; a worker (`prefect worker start --pool gpu-hosts`) then carries runs out.
 """
@@ -17,6 +17,8 @@ from prefect.settings import PREFECT_API_URL
 from prefect.workers.process import ProcessWorker
 
 import blocks
+from deployments.automate import apply_automations
+from deployments.channels import deliver_channels
 from modelpivot.errors import PivotError, PreconditionError, UsageError
 from modelpivot.host import run_command
 
@@ -32,7 +34,10 @@ def apply() -> Iterator[str]:
     for block in block_types():
         block.register_type_and_schema()
         yield f"block {block.get_block_type_slug()}: registered"
+    channels, lines = deliver_channels(client)
+    yield from lines
     yield from deploy_all()
+    yield from apply_automations(client, channels)
 
 
 def open_api() -> SyncPrefectClient:

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 import httpx
-from prefect import State
+from prefect import State, tags
 from prefect.exceptions import PrefectException
 
 from flows.carry import RUN_ID
@@ -21,6 +21,9 @@ from modelpivot.settings import read_host_config
 from modelpivot.stages.report import RUN, last_word, report
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.runs import Journal, new_run_id, read_events
+
+TAG = "modelpivot"
+"""Of every run, as in prefect.yaml: alerts are about runs that have it."""
 
 FLOWS = ("check_weights", "cutover", "pivot", "plan", "rollback", "stage")
 
@@ -66,7 +69,8 @@ def note_end(state: StatePaths, run_id: str, message: str, code: ExitCode) -> No
 def run_flow(name: str, parameters: dict[str, Any]) -> State[Any]:
     """The end of the flow of `flows/<name>.py`, which is called like its file."""
     flow: Any = getattr(importlib.import_module(f"flows.{name}"), name)
-    ended: State[Any] = flow(**parameters, return_state=True)
+    with tags(TAG):
+        ended: State[Any] = flow(**parameters, return_state=True)
     return ended
 
 

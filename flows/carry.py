@@ -19,7 +19,7 @@ from blocks import GpuHost, HubAccess
 from flows.markdown import report_markdown
 from flows.poster import POSTER
 from flows.tell import PrefectListener, emit_outcome, show_markdown
-from modelpivot.errors import CommandFailed, PivotError, SwitchFailed
+from modelpivot.errors import CommandFailed, GateFailed, PivotError, SwitchFailed
 from modelpivot.models.host import HostConfig
 from modelpivot.models.result import ExitCode, RunOutcome, RunResult
 from modelpivot.settings import read_host_config
@@ -38,6 +38,8 @@ HAND_OVER_S = 10.0
 
 COMPLETED_NAMES: dict[RunOutcome, str] = {"planned": "Planned", "staged": "Staged", "no_change": "NoChange"}
 FAILED_NAMES: dict[RunOutcome, str] = {"returned": "RolledBack", "nothing_serves": "NothingServes", "blocked": "Blocked"}
+GATE_NAMES = {"weights": "WeightsCorrupt", "benchmark": "Regressed"}
+"""Of a run that failed at a gate and changed nothing. Every name has its alert in deployments/automations."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,15 @@ def carry_out(flow_name: str, what: str, host: GpuHost | None, hub: HubAccess | 
         ending = body(context)
         context.journal("finished", ending.message, outcome=ending.outcome)
     except PivotError as error:
-        context.journal(
-            "failed", error.message, error=type(error).__name__, exit_code=error.exit_code, hint=error.hint, cause=_cause(error)
-        )
+        gate = error.gate if isinstance(error, GateFailed) else None
+        told: dict[str, JsonValue] = {
+            "error": type(error).__name__,
+            "exit_code": error.exit_code,
+            "hint": error.hint,
+            "cause": _cause(error),
+            "gate": gate,
+        }
+        context.journal("failed", error.message, **told)
     except Exception as error:
         context.journal("failed", f"{type(error).__name__}: {error}", error=type(error).__name__, exit_code=int(ExitCode.INTERNAL))
         _end(flow_name, context)
@@ -104,8 +112,16 @@ def to_state(result: RunResult) -> State[None]:
     """The Prefect state of a result: its name is the outcome where Prefect has no word for it."""
     if result.exit_code == ExitCode.DONE:
         return Completed(name=COMPLETED_NAMES.get(result.outcome, "Completed"), message=result.message)
-    name = "HostHeld" if result.exit_code == ExitCode.HELD else FAILED_NAMES.get(result.outcome, "Failed")
-    return Failed(name=name, message=result.message)
+    return Failed(name=name_failure(result), message=result.message)
+
+
+def name_failure(result: RunResult) -> str:
+    """The name of the state of a run that did not end well; automations tell runs apart by it."""
+    if result.exit_code == ExitCode.HELD:
+        return "HostHeld"
+    if result.outcome == "failed" and result.gate:
+        return GATE_NAMES[result.gate]
+    return FAILED_NAMES.get(result.outcome, "Failed")
 
 
 def _end(flow_name: str, context: Context) -> RunResult:

@@ -15,6 +15,7 @@ The exit codes are what the command ends with when nothing about the service say
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 
 class PivotError(Exception):
@@ -78,11 +79,13 @@ class IntegrityError(PivotError):
 
 
 class GateFailed(PivotError):
-    """A check that decides said no. `failed` holds one sentence for every failed check."""
+    """A check that decides said no. `failed` holds one sentence for every failed check; `gate` says which, where people are told apart by it."""
 
-    def __init__(self, message: str, *, failed: Sequence[str] = (), hint: str = "") -> None:
+    def __init__(
+        self, message: str, *, failed: Sequence[str] = (), gate: Literal["weights", "benchmark"] | None = None, hint: str = ""
+    ) -> None:
         super().__init__(message, hint=hint)
-        self.failed = tuple(failed)
+        self.failed, self.gate = tuple(failed), gate
 
 
 class CommandFailed(PivotError):

@@ -31,6 +31,8 @@ from modelpivot.state.runs import read_events
 
 PROJECT = Path(__file__).resolve().parents[1]
 END_GRACE_S = 30.0
+HEARTBEAT = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}
+"""As prefect.yaml sets it: a run that says nothing for three times as long is marked Crashed (deployments/automations)."""
 LINGER_S = 20.0
 
 
@@ -48,7 +50,8 @@ class FlowChild:
         self._result_seen_at: float | None = None
         log = self.run.log("flow")
         log.parent.mkdir(parents=True, exist_ok=True)
-        environment = {**os.environ, **(env or {}), **to_environment(host), "MODELPIVOT_RUN_ID": run_id, "PYTHONPATH": _python_path()}
+        ours = {**to_environment(host), "MODELPIVOT_RUN_ID": run_id, "PYTHONPATH": _python_path()}
+        environment = {**HEARTBEAT, **os.environ, **(env or {}), **ours}
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "flows", flow, "--json", json.dumps(dict(parameters))],

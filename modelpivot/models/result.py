@@ -45,6 +45,8 @@ class RunResult(Frozen):
     outcome: RunOutcome
     exit_code: int
     message: str = ""
+    gate: Literal["weights", "benchmark"] | None = None
+    """Which gate said no, if one did that alerts tell apart: corrupt weights, a measurement that is not good enough."""
     released: str | None = None
     """The release that answers now."""
     previous: str | None = None

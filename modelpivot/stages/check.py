@@ -39,6 +39,7 @@ def require_complete(verified: Verified, result: SuiteResult) -> None:
     raise GateFailed(
         f"the weights in {verified.directory} are {verified.verdict.verdict}{lines}{more}",
         failed=[*problems, *failed],
+        gate="weights" if verified.verdict.verdict == "corrupt" else None,
         hint="fetch again: what is whole is kept; nothing that serves was touched",
     )
 

@@ -35,6 +35,7 @@ def gate(context: Context, recipe: Recipe, measurements: Sequence[Measurement], 
             raise GateFailed(
                 f"the new model is not promoted: {'; '.join(failed)}",
                 failed=failed,
+                gate="benchmark",
                 hint="mend the release or the recipe's floors, then run it again",
             )
     return checks

@@ -5,6 +5,7 @@ The truth about the service comes from the switch's record, the rest from the jo
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from pydantic import JsonValue, TypeAdapter
 
@@ -60,6 +61,7 @@ def report(state: StatePaths, run_id: str) -> RunResult:
         outcome=outcome,
         exit_code=_exit_code(outcome, deciding, last),
         message=_message(outcome, deciding, last),
+        gate=_gate(last),
         released=released,
         previous=moved.from_release if moved and released == moved.to_release else read_book(state).previous,
         attempted=moved.to_release if moved and outcome in ("returned", "nothing_serves") else None,
@@ -152,6 +154,11 @@ def _message(outcome: RunOutcome, cutover: Cutover | None, last: Event | None) -
     if last:
         return last.message
     return "the run was ended from outside; what it staged stays, the next run goes on from there" if outcome == "interrupted" else ""
+
+
+def _gate(last: Event | None) -> Literal["weights", "benchmark"] | None:
+    found = last.data.get("gate") if last else None
+    return "weights" if found == "weights" else "benchmark" if found == "benchmark" else None
 
 
 def _serving(state: StatePaths, cutover: Cutover | None) -> str | None:

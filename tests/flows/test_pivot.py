@@ -91,7 +91,7 @@ def test_check_weights_names_what_is_not_right(world: World) -> None:
         shard.write_bytes(content)
     assert (result.outcome, result.exit_code) == ("failed", 1) and shard.name in result.message, world.tell(result)
     run = read_flow_run(result)
-    assert run.state and run.state.name == "Failed" and "HASH_MISMATCH" in str(read_artifacts(run)["shards-old"].data)
+    assert run.state and run.state.name == "WeightsCorrupt" and "HASH_MISMATCH" in str(read_artifacts(run)["shards-old"].data)
 
 
 def test_stage_cutover_and_rollback_are_runs_of_their_own(world: World) -> None:
