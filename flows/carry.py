@@ -10,16 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prefect import State
+from prefect.exceptions import Pause
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 from prefect.utilities.urls import url_for
 from pydantic import JsonValue
 
 from blocks import GpuHost, HubAccess
+from flows.earlier import origin, say_earlier
 from flows.markdown import report_markdown
 from flows.poster import POSTER
+from flows.queueing import may_queue, queue_again
 from flows.tell import PrefectListener, emit_outcome, show_markdown
-from modelpivot.errors import CommandFailed, GateFailed, PivotError, SwitchFailed
+from modelpivot.errors import CommandFailed, GateFailed, HostHeld, PivotError, SwitchFailed
 from modelpivot.models.host import HostConfig
 from modelpivot.models.result import ExitCode, RunOutcome, RunResult
 from modelpivot.settings import read_host_config
@@ -56,20 +59,20 @@ Body = Callable[[Context], Ending]
 def carry_out(flow_name: str, what: str, host: GpuHost | None, hub: HubAccess | None, body: Body) -> State[None]:
     """Run the body as one run of this host and return the state that tells how it ended; errors that are no error of ours are raised."""
     context = open_flow_context(what, host, hub)
-    context.journal("started", f"{flow_name} {what}", flow=flow_name, flow_run_id=flow_run.get_id(), flow_run_url=_own_url())
+    context.journal("started", f"{flow_name} {what}", flow=flow_name, flow_run_url=_own_url(), **origin())
     try:
+        say_earlier(context)
         ending = body(context)
         context.journal("finished", ending.message, outcome=ending.outcome)
     except PivotError as error:
-        gate = error.gate if isinstance(error, GateFailed) else None
-        told: dict[str, JsonValue] = {
-            "error": type(error).__name__,
-            "exit_code": error.exit_code,
-            "hint": error.hint,
-            "cause": _cause(error),
-            "gate": gate,
-        }
-        context.journal("failed", error.message, **told)
+        _tell_failed(context, error)
+        if isinstance(error, HostHeld) and may_queue():
+            write_report(context.state, context.run.id)
+            queue_again(error.message)
+    except Pause:
+        context.journal("failed", "waits for a person's answer; this process, the worker and the host are free", exit_code=ExitCode.BLOCKED)
+        write_report(context.state, context.run.id)
+        raise
     except Exception as error:
         context.journal("failed", f"{type(error).__name__}: {error}", error=type(error).__name__, exit_code=int(ExitCode.INTERNAL))
         _end(flow_name, context)
@@ -80,6 +83,17 @@ def carry_out(flow_name: str, what: str, host: GpuHost | None, hub: HubAccess | 
         write_report(context.state, context.run.id)
         raise
     return to_state(_end(flow_name, context))
+
+
+def _tell_failed(context: Context, error: PivotError) -> None:
+    told: dict[str, JsonValue] = {
+        "error": type(error).__name__,
+        "exit_code": error.exit_code,
+        "hint": error.hint,
+        "cause": _cause(error),
+        "gate": error.gate if isinstance(error, GateFailed) else None,
+    }
+    context.journal("failed", error.message, **told)
 
 
 def open_flow_context(what: str, host: GpuHost | None, hub: HubAccess | None) -> Context:

@@ -3,24 +3,24 @@
 Runs on the host's worker and only asks: the minutes in which nothing serves belong to the switch, which needs neither this flow nor Prefect.
 """
 
-from functools import partial
-
 from prefect import State, flow
 
 from flows import tasks
+from flows.agreeing import agree
 from flows.carry import Ending, carry_out, held_host
-from flows.forms import HostBlock, HubBlock, RecipeName, name_run
-from flows.hooks import run_hooks
+from flows.choosing import choose_recipe
+from flows.confirming import confirm, require_askable, settle
+from flows.earlier import find_asked_switch
+from flows.forms import AS_THE_RECIPE_SAYS, HostBlock, HubBlock, Overrides, Promotion, RecipeName, name_run
 from flows.stage import decide
+from flows.taking_up import finish_dead_switch, take_up
 from modelpivot.errors import PreconditionError
-from modelpivot.models.cutover import Cutover
 from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
 from modelpivot.plans.release import pin_recipe
-from modelpivot.recipes import read_recipe
 from modelpivot.stages.context import Context
-from modelpivot.stages.plan import require_clear, require_nothing_new
+from modelpivot.stages.plan import require_nothing_new
 from modelpivot.state.releases import read_release
 
 STAGING = ("install", "fetch", "view")
@@ -28,37 +28,37 @@ STAGING = ("install", "fetch", "view")
 
 
 @flow(name="cutover", flow_run_name=name_run)
-def cutover(recipe: RecipeName, agreed: bool = False, host: HostBlock = None, hub: HubBlock = None) -> State[None]:
+def cutover(
+    recipe: RecipeName,
+    agreed: bool = False,
+    promotion: Promotion = "gate",
+    overrides: Overrides = AS_THE_RECIPE_SAYS,
+    host: HostBlock = None,
+    hub: HubBlock = None,
+) -> State[None]:
     """Serve a staged candidate: the old model stops, the new one starts, is probed, measured and promoted; else the old one is back.
 
     Args:
         recipe: What to serve and how; staged before.
-        agreed: Answer every question of the plan with yes.
+        agreed: Answer every question of the plan with yes. Off: the run asks, and waits for the answer.
+        promotion: Who has the last word on the new model: the gate alone, or a person who is asked after it. No answer: the old one comes back.
+        overrides: What this run does differently from its recipe; the same as it was staged with.
         host: The GPU host; left out, the worker's own.
         hub: The model Hub and its token; left out, what the worker's environment says.
     """
-    return carry_out("cutover", recipe, host, hub, partial(_cutover, recipe_name=recipe, agreed=agreed))
+
+    def body(context: Context) -> Ending:
+        return _cutover(context, choose_recipe(context, recipe, overrides), agreed, promotion)
+
+    return carry_out("cutover", recipe, host, hub, body)
 
 
-def cut_over(context: Context, recipe: Recipe, before: Plan) -> Ending:
+def cut_over(context: Context, recipe: Recipe, before: Plan, promotion: Promotion = "gate") -> Ending:
     """Facts again, plan again, then the switch, the measurement and the promotion. PreconditionError when something new stands in the way."""
     plan = decide(context, pin_recipe(recipe, before))
     require_nothing_new(before, plan)
     release = require_staged(context, before, plan)
-    return confirm(context, recipe, tasks.serve(context, release, recipe))
-
-
-def confirm(context: Context, recipe: Recipe, serving: Cutover) -> Ending:
-    """Measure the candidate that answers, and promote it; anything that says no sends the switch back, and is raised."""
-    release = read_release(context.state, serving.to_release)
-    try:
-        tasks.gate(context, recipe, tasks.benchmark(context, release, recipe), release)
-    except Exception as error:
-        tasks.go_back(context, serving, getattr(error, "message", f"{type(error).__name__}: {error}"))
-        raise
-    tasks.promote(context)
-    run_hooks(context, "after", [*recipe.hooks.after, *context.host.hooks.after])
-    return Ending("promoted", f"{serving.to_release} serves at {release.endpoint.base_url}")
+    return confirm(context, recipe, tasks.serve(context, release, recipe), promotion)
 
 
 def require_staged(context: Context, before: Plan, plan: Plan) -> Release:
@@ -74,11 +74,16 @@ def require_staged(context: Context, before: Plan, plan: Plan) -> Release:
     return read_release(context.state, plan.candidate.id)
 
 
-def _cutover(context: Context, recipe_name: str, agreed: bool) -> Ending:
-    recipe = read_recipe(recipe_name)
+def _cutover(context: Context, recipe: Recipe, agreed: bool, promotion: Promotion) -> Ending:
+    require_askable(promotion)
+    if over := find_asked_switch(context):
+        return settle(context, over)
+    if taken_up := take_up(context, recipe):
+        return confirm(context, recipe, tasks.serve_on(context, taken_up), promotion)
     with held_host(context):
+        finish_dead_switch(context)
         plan = decide(context, recipe)
-        require_clear(plan, is_agreed=agreed)
+        agree(context, plan, is_agreed=agreed)
         if plan.is_no_change:
             return Ending("no_change", f"{plan.from_release} serves this recipe already")
-        return cut_over(context, recipe, plan)
+        return cut_over(context, recipe, plan, promotion)

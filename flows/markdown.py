@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from modelpivot.models.benchmark import Check
+from modelpivot.models.benchmark import Check, Measurement
 from modelpivot.models.manifest import Verified
 from modelpivot.models.result import RunResult
 from modelpivot.models.size import say_bytes
@@ -50,7 +50,16 @@ def report_markdown(result: RunResult, pictures: Path | None = None) -> str:
         "Stages", ("stage", "seconds", "result"), [(stage.name, f"{stage.seconds:.1f}", stage.result) for stage in result.stages]
     )
     lines += checks_table(result.checks)
-    measured = [
+    lines += measured_table(result.benchmark)
+    if pictures:
+        lines += [f"Time line, curves and history as pictures: [{pictures.name}]({pictures.absolute().as_uri()}), on this host.", ""]
+    return "\n".join(lines)
+
+
+def measured_table(measurements: Sequence[Measurement]) -> list[str]:
+    """Every measurement with its figures, or the reason why it has none."""
+    columns = ("workload", "requests answered", "output tokens/s", "median time to first token, ms", "median time per token, ms", "remarks")
+    rows = [
         (
             one.workload,
             f"{one.successes} of {one.requests}",
@@ -59,13 +68,9 @@ def report_markdown(result: RunResult, pictures: Path | None = None) -> str:
             _figure(one.median_tpot_ms, 1),
             "; ".join([*one.invalid, *one.warnings]),
         )
-        for one in result.benchmark
+        for one in measurements
     ]
-    columns = ("workload", "requests answered", "output tokens/s", "median time to first token, ms", "median time per token, ms", "remarks")
-    lines += _table("Benchmark", columns, measured)
-    if pictures:
-        lines += [f"Time line, curves and history as pictures: [{pictures.name}]({pictures.absolute().as_uri()}), on this host.", ""]
-    return "\n".join(lines)
+    return _table("Benchmark", columns, rows)
 
 
 def checks_table(checks: Sequence[Check]) -> list[str]:

@@ -3,48 +3,69 @@
 Runs on the host's worker, or in a child of `modelpivot run`. A run that dies is run again: facts are read anew, what is there is found.
 """
 
-from functools import partial
-
 from prefect import State, flow
 
 from flows import tasks
+from flows.agreeing import agree
 from flows.carry import Ending, carry_out, held_host
-from flows.cutover import confirm, cut_over
-from flows.forms import HostBlock, HubBlock, RecipeName, name_run
+from flows.choosing import choose_recipe
+from flows.confirming import confirm, require_askable, settle
+from flows.cutover import cut_over
+from flows.earlier import find_asked_switch
+from flows.forms import AS_THE_RECIPE_SAYS, HostBlock, HubBlock, Overrides, Promotion, RecipeName, name_run
 from flows.stage import decide, stage_candidate
 from flows.taking_up import finish_dead_switch, take_up
-from modelpivot.recipes import read_recipe
+from modelpivot.models.recipe import Recipe
 from modelpivot.stages.context import Context
 from modelpivot.stages.plan import require_clear, say_plan
 
 
 @flow(name="pivot", flow_run_name=name_run)
-def pivot(recipe: RecipeName, dry_run: bool = True, agreed: bool = False, host: HostBlock = None, hub: HubBlock = None) -> State[None]:
+def pivot(
+    recipe: RecipeName,
+    dry_run: bool = True,
+    agreed: bool = False,
+    promotion: Promotion = "gate",
+    overrides: Overrides = AS_THE_RECIPE_SAYS,
+    host: HostBlock = None,
+    hub: HubBlock = None,
+) -> State[None]:
     """Move this host to another model. The old one serves until the switch, and is back by itself when the new one is not good.
 
     Args:
         recipe: What to serve and how.
         dry_run: Only read and plan; nothing is changed.
-        agreed: Answer every question of the plan with yes.
+        agreed: Answer every question of the plan with yes. Off: the run asks, and waits for the answer.
+        promotion: Who has the last word on the new model: the gate alone, or a person who is asked after it. No answer: the old one comes back.
+        overrides: What this run does differently from its recipe. All of it may be left empty.
         host: The GPU host; left out, the worker's own.
         hub: The model Hub and its token; left out, what the worker's environment says.
     """
-    return carry_out("pivot", recipe, host, hub, partial(_pivot, recipe_name=recipe, dry_run=dry_run, agreed=agreed))
+
+    def body(context: Context) -> Ending:
+        chosen = choose_recipe(context, recipe, overrides)
+        return _dry_run(context, chosen, agreed) if dry_run else _pivot(context, chosen, agreed, promotion)
+
+    return carry_out("pivot", recipe, host, hub, body)
 
 
-def _pivot(context: Context, recipe_name: str, dry_run: bool, agreed: bool) -> Ending:
-    recipe = read_recipe(recipe_name)
-    if dry_run:
-        plan = decide(context, recipe)
-        require_clear(plan, is_agreed=agreed)
-        return Ending("no_change" if plan.is_no_change else "planned", f"{say_plan(plan)}; nothing was changed")
+def _dry_run(context: Context, recipe: Recipe, agreed: bool) -> Ending:
+    plan = decide(context, recipe)
+    require_clear(plan, is_agreed=agreed)
+    return Ending("no_change" if plan.is_no_change else "planned", f"{say_plan(plan)}; nothing was changed")
+
+
+def _pivot(context: Context, recipe: Recipe, agreed: bool, promotion: Promotion) -> Ending:
+    require_askable(promotion)
+    if over := find_asked_switch(context):
+        return settle(context, over)
     if taken_up := take_up(context, recipe):
-        return confirm(context, recipe, tasks.serve_on(context, taken_up))
+        return confirm(context, recipe, tasks.serve_on(context, taken_up), promotion)
     with held_host(context):
         finish_dead_switch(context)
         plan = decide(context, recipe)
-        require_clear(plan, is_agreed=agreed)
+        agree(context, plan, is_agreed=agreed)
         if plan.is_no_change:
             return Ending("no_change", f"{plan.from_release} serves this recipe already")
         stage_candidate(context, plan)
-        return cut_over(context, recipe, plan)
+        return cut_over(context, recipe, plan, promotion)

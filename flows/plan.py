@@ -1,30 +1,34 @@
 """Say what a pivot would do, why, and everything that stands in its way. Reads only; needs no lock."""
 
-from functools import partial
-
 from prefect import State, flow
 
 from flows.carry import Ending, carry_out
-from flows.forms import HostBlock, HubBlock, RecipeName, name_run
+from flows.choosing import choose_recipe
+from flows.forms import AS_THE_RECIPE_SAYS, HostBlock, HubBlock, Overrides, RecipeName, name_run
 from flows.stage import decide
-from modelpivot.recipes import read_recipe
+from modelpivot.models.recipe import Recipe
 from modelpivot.stages.context import Context
 from modelpivot.stages.plan import require_clear, say_plan
 
 
 @flow(name="plan", flow_run_name=name_run)
-def plan(recipe: RecipeName, host: HostBlock = None, hub: HubBlock = None) -> State[None]:
+def plan(recipe: RecipeName, overrides: Overrides = AS_THE_RECIPE_SAYS, host: HostBlock = None, hub: HubBlock = None) -> State[None]:
     """What a pivot would do, why, and everything that stands in its way. Changes nothing.
 
     Args:
         recipe: What to serve and how.
+        overrides: What this run does differently from its recipe.
         host: The GPU host; left out, the worker's own.
         hub: The model Hub and its token; left out, what the worker's environment says.
     """
-    return carry_out("plan", recipe, host, hub, partial(_plan, recipe_name=recipe))
+
+    def body(context: Context) -> Ending:
+        return _plan(context, choose_recipe(context, recipe, overrides))
+
+    return carry_out("plan", recipe, host, hub, body)
 
 
-def _plan(context: Context, recipe_name: str) -> Ending:
-    made = decide(context, read_recipe(recipe_name))
+def _plan(context: Context, recipe: Recipe) -> Ending:
+    made = decide(context, recipe)
     require_clear(made, is_agreed=True)
     return Ending("no_change" if made.is_no_change else "planned", say_plan(made))

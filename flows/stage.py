@@ -3,33 +3,42 @@
 Runs on the host's worker; may be run again at any time, what is there is found and proved.
 """
 
-from functools import partial
-
 from prefect import State, flow
 
 from flows import tasks
+from flows.agreeing import agree
 from flows.carry import Ending, carry_out, held_host
-from flows.forms import HostBlock, HubBlock, RecipeName, name_run
+from flows.choosing import choose_recipe
+from flows.forms import AS_THE_RECIPE_SAYS, HostBlock, HubBlock, Overrides, RecipeName, name_run
 from flows.hooks import run_hooks
 from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
-from modelpivot.recipes import read_recipe
 from modelpivot.stages.context import Context
-from modelpivot.stages.plan import require_clear
 
 
 @flow(name="stage", flow_run_name=name_run)
-def stage(recipe: RecipeName, agreed: bool = False, host: HostBlock = None, hub: HubBlock = None) -> State[None]:
+def stage(
+    recipe: RecipeName,
+    agreed: bool = False,
+    overrides: Overrides = AS_THE_RECIPE_SAYS,
+    host: HostBlock = None,
+    hub: HubBlock = None,
+) -> State[None]:
     """Bring in and prove everything a pivot needs, beside what serves. Nothing that serves is changed.
 
     Args:
         recipe: What to serve and how.
-        agreed: Answer every question of the plan with yes.
+        agreed: Answer every question of the plan with yes. Off: the run asks, and waits for the answer.
+        overrides: What this run does differently from its recipe.
         host: The GPU host; left out, the worker's own.
         hub: The model Hub and its token; left out, what the worker's environment says.
     """
-    return carry_out("stage", recipe, host, hub, partial(_stage, recipe_name=recipe, agreed=agreed))
+
+    def body(context: Context) -> Ending:
+        return _stage(context, choose_recipe(context, recipe, overrides), agreed)
+
+    return carry_out("stage", recipe, host, hub, body)
 
 
 def decide(context: Context, recipe: Recipe) -> Plan:
@@ -47,11 +56,10 @@ def stage_candidate(context: Context, plan: Plan) -> Release:
     return release
 
 
-def _stage(context: Context, recipe_name: str, agreed: bool) -> Ending:
-    recipe = read_recipe(recipe_name)
+def _stage(context: Context, recipe: Recipe, agreed: bool) -> Ending:
     with held_host(context):
         plan = decide(context, recipe)
-        require_clear(plan, is_agreed=agreed)
+        agree(context, plan, is_agreed=agreed)
         if plan.is_no_change:
             return Ending("no_change", f"{plan.from_release} serves this recipe already")
         release = stage_candidate(context, plan)

@@ -36,6 +36,7 @@ from modelpivot.stages.plan import make_plan
 from modelpivot.stages.preflight import preflight as preflight_stage
 from modelpivot.stages.promote import promote as promote_stage
 from modelpivot.stages.rollback import rollback as rollback_stage
+from modelpivot.stages.starts import judge, measure_starts
 from modelpivot.stages.switch import is_closed, is_unconfirmed, start_switch
 from modelpivot.stages.view import freeze
 from modelpivot.state.cutovers import ask_decision
@@ -127,6 +128,15 @@ def serve_on(context: Context, cutover: Cutover) -> Cutover:
 def benchmark(context: Context, release: Release, recipe: Recipe) -> list[Measurement]:
     """The recipe's workloads, measured with the engine's own client."""
     return measure(context, release, recipe.workloads, recipe_digest=recipe_digest(recipe))
+
+
+@task(name="benchmark", **ONCE)
+def measure_served(context: Context, release: Release, recipe: Recipe, starts: int) -> list[Check]:
+    """What serves, measured in so many starts; every check over it."""
+    measurements, comparison = measure_starts(context, release, recipe, starts=starts, is_eager=False, standing="accepted")
+    checks = judge(recipe, measurements, comparison)
+    context.journal.stage("gate")("log", f"{len(checks)} checks", checks=[check.model_dump(mode="json") for check in checks])
+    return checks
 
 
 @task(name="gate", **ONCE)

@@ -31,23 +31,22 @@ if not (options.model / "config.json").exists():
 sys.argv = ["standin", "--port", options.port, "--name", options.served_model_name, "--fault", options.fault, "--load-s", options.load_s]
 standin.main()
 '''
-METADATA = f"Metadata-Version: 2.1\nName: standin-engine\nVersion: {VERSION}\n"
 WHEEL = "Wheel-Version: 1.0\nGenerator: by hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
-def build_wheel(folder: Path) -> Path:
+def build_wheel(folder: Path, version: str = VERSION) -> Path:
     """`standin_engine-1.0-py3-none-any.whl` in `folder`."""
     files = {
         "standin_engine/__init__.py": "",
         "standin_engine/__main__.py": MAIN,
         "standin_engine/standin.py": STANDIN.read_text(),
-        f"standin_engine-{VERSION}.dist-info/METADATA": METADATA,
-        f"standin_engine-{VERSION}.dist-info/WHEEL": WHEEL,
+        f"standin_engine-{version}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: standin-engine\nVersion: {version}\n",
+        f"standin_engine-{version}.dist-info/WHEEL": WHEEL,
     }
-    record = f"standin_engine-{VERSION}.dist-info/RECORD"
+    record = f"standin_engine-{version}.dist-info/RECORD"
     lines = [f"{name},sha256={_digest(text)},{len(text.encode())}" for name, text in files.items()]
     folder.mkdir(parents=True, exist_ok=True)
-    wheel = folder / f"standin_engine-{VERSION}-py3-none-any.whl"
+    wheel = folder / f"standin_engine-{version}-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for name, text in {**files, record: "\n".join([*lines, f"{record},,", ""])}.items():
             archive.writestr(zipfile.ZipInfo(name), text)

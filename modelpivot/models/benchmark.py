@@ -146,3 +146,13 @@ class Check(Frozen):
 
     def __str__(self) -> str:
         return f"{self.name}: expected {self.expected}, found {self.found}"
+
+
+class Passed(Frozen):
+    """The receipt of a gate that said yes to the candidate of one switch."""
+
+    cutover_id: str
+    run_id: str
+    """The run that measured."""
+    measurements: list[Measurement]
+    checks: list[Check]

@@ -66,6 +66,11 @@ class RunPaths:
         return self.root / "benchmark"
 
     @property
+    def passed(self) -> Path:
+        """What the candidate of this run's switch was measured at, written when the gate said yes."""
+        return self.root / "passed.json"
+
+    @property
     def pictures(self) -> Path:
         """The report with its pictures, one HTML file."""
         return self.root / "report.html"

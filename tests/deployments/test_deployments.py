@@ -1,17 +1,13 @@
 """Deployments as a person uses them: put in place, started through the API, carried out by a real process worker, cancelled."""
 
 import os
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
-from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.client.schemas.objects import StateType
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.states import Cancelling
 from pydantic import SecretStr
@@ -24,70 +20,19 @@ from modelpivot.models.cutover import ProcessId
 from modelpivot.models.hub_account import HubAccount
 from modelpivot.state.lock import read_lock
 from modelpivot.weights.pace import Pace
+from tests.deployed import apply, start, wait_for_state
 from tests.flows.asked import list_artifacts
 from tests.switching import wait_until
 from tests.weights.repos import make_repo
-from tests.world import PROJECT, World, make_world
+from tests.world import PROJECT, World
 
 TOKEN = "hf_planted_token_that_must_not_be_seen"
-DEPLOYMENTS = ["check-weights/check-weights", "pivot/pivot", "plan/plan", "rollback/rollback"]
+DEPLOYMENTS = [f"{name}/{name}" for name in ("benchmark", "check-weights", "cutover", "pivot", "plan", "promote", "rollback", "stage")]
 
 
-@pytest.fixture(scope="module")
-def world(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A host on which nothing serves yet, with every deployment in place."""
-    made = make_world(tmp_path_factory.mktemp("deployed"))
-    made.recipe("big")
-    try:
-        apply(made)
-        yield made
-    finally:
-        made.clean_up()
-        made.hub.stop()
-
-
-@pytest.fixture(scope="module")
-def worker(world: World) -> Iterator[None]:
-    """A process worker of the pool, with the host's configuration in its environment."""
-    argv = [sys.executable, "-m", "prefect", "worker", "start", "--pool", WORK_POOL, "--type", "process"]
-    environment = {**os.environ, **world.environment, "PREFECT_WORKER_QUERY_SECONDS": "1"}
-    with (world.root / "worker.log").open("wb") as log:
-        process = subprocess.Popen(argv, env=environment, cwd=world.root, stdout=log, stderr=log, start_new_session=True)
-    yield
-    os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def apply(world: World, **changes: str) -> list[str]:
-    """`python -m deployments.apply`, its lines."""
-    argv = [sys.executable, "-m", "deployments.apply"]
-    return run_command(argv, timeout_s=120, env={**os.environ, **world.environment, **changes}, cwd=PROJECT).stdout.splitlines()
-
-
-def start(deployment: str, **parameters: Any) -> FlowRun:
-    """A run of a deployment, as the form starts it."""
-    client = get_client(sync_client=True)
-    found = client.read_deployment_by_name(deployment)
-    return client.create_flow_run_from_deployment(found.id, parameters={**found.parameters, **parameters})
-
-
-def wait_for_end(run: FlowRun, *, deadline_s: float = 120) -> State[Any]:
-    """Its last state."""
-
-    def read() -> State[Any] | None:
-        state = get_client(sync_client=True).read_flow_run(run.id).state
-        return state if state and state.is_final() else None
-
-    return wait_until(read, what=f"the end of {run.name}", deadline_s=deadline_s, interval_s=0.2)
-
-
-def test_apply_puts_everything_in_place_and_may_be_run_again(world: World) -> None:
+def test_apply_puts_everything_in_place_and_may_be_run_again(deployed: World) -> None:
     """Pool, blocks and all deployments of prefect.yaml are there; a second time changes nothing."""
-    lines = apply(world)
+    lines = apply(deployed)
     assert lines[0] == f"work pool {WORK_POOL}: there"
     assert [line.split()[1] for line in lines if line.startswith("block ")] == ["alert-channel:", "gpu-host:", "hub-access:"]
     assert sorted(line.split()[1].rstrip(":") for line in lines if line.startswith("deployment ")) == DEPLOYMENTS
@@ -96,7 +41,6 @@ def test_apply_puts_everything_in_place_and_may_be_run_again(world: World) -> No
     assert client.read_work_pool(WORK_POOL).type == "process"
     pivot = client.read_deployment_by_name("pivot/pivot")
     assert pivot.pull_steps == [{"prefect.deployments.steps.set_working_directory": {"directory": str(PROJECT)}}]
-    assert pivot.global_concurrency_limit and pivot.global_concurrency_limit.limit == 1
 
 
 @pytest.mark.parametrize(("url", "code", "words"), [("http://127.0.0.1:9/api", 3, "does not answer"), ("", 2, "PREFECT_API_URL")])
@@ -107,7 +51,7 @@ def test_apply_says_what_is_missing(url: str, code: int, words: str) -> None:
     assert result.returncode == code and words in result.stderr and "Traceback" not in result.stderr
 
 
-def test_the_form_refuses_a_recipe_that_is_not_there(world: World) -> None:
+def test_the_form_refuses_a_recipe_that_is_not_there(deployed: World) -> None:
     """The API itself refuses a value outside the drop-down, and names the field."""
     with pytest.raises(PrefectHTTPStatusError) as caught:
         start("pivot/pivot", recipe="nothing-like-it")
@@ -115,42 +59,43 @@ def test_the_form_refuses_a_recipe_that_is_not_there(world: World) -> None:
 
 
 @pytest.mark.usefixtures("worker")
-def test_a_deployed_pivot_does_the_whole_job(world: World) -> None:
-    """The first model of a host, through the API and a worker: promoted, Completed, and it answers."""
-    run = start("pivot/pivot", recipe="old", dry_run=False)
-    state = wait_for_end(run)
-    assert (state.type, state.name, world.serving) == (StateType.COMPLETED, "Completed", "old"), state.message
-    assert get_client(sync_client=True).read_flow_run(run.id).name == "old on gpu-test"
+def test_a_deployed_pivot_does_the_whole_job(old_serves: World) -> None:
+    """Through the API and a worker: promoted, Completed, and it answers."""
+    run = start("pivot/pivot", recipe="new", dry_run=False)
+    state = wait_for_state(run)
+    assert (state.type, state.name, old_serves.serving) == (StateType.COMPLETED, "Completed", "new"), state.message
+    assert get_client(sync_client=True).read_flow_run(run.id).name == "new on gpu-test"
 
 
 @pytest.mark.usefixtures("worker")
-def test_a_cancelled_run_ends_whole_and_soon(world: World) -> None:
+def test_a_cancelled_run_ends_whole_and_soon(deployed: World) -> None:
     """Cancel in mid-download: Cancelled, its children gone, the host free, the model that served still does."""
-    make_repo(world.root / "hub", "acme/big", shards=2, bytes_each=2_000_000)
-    world.hub.pace = Pace(50_000)
+    make_repo(deployed.root / "hub", "acme/big", shards=2, bytes_each=2_000_000)
+    deployed.hub.pace, serving = Pace(50_000), deployed.serving
     run = start("pivot/pivot", recipe="big", dry_run=False)
-    pids = wait_until(lambda: list(world.state.runs.glob("*big*/children/fetch.pid")), what="the download", deadline_s=60)
+    pids = wait_until(lambda: list(deployed.state.runs.glob("*big*/children/fetch.pid")), what="the download", deadline_s=60)
     fetching = read_model(pids[0], ProcessId)
     began = time.monotonic()
     get_client(sync_client=True).set_flow_run_state(run.id, Cancelling())
-    state = wait_for_end(run, deadline_s=60)
+    state = wait_for_state(run, deadline_s=60)
+    deployed.hub.pace = Pace(None)
     assert (state.type, time.monotonic() - began < 30) == (StateType.CANCELLED, True), state
-    assert fetching and not is_alive(fetching) and read_lock(world.state) is None and world.serving == "old"
+    assert fetching and not is_alive(fetching) and read_lock(deployed.state) is None and deployed.serving == serving
 
 
 @pytest.mark.usefixtures("worker")
-def test_blocks_say_where_and_how_and_their_secret_is_seen_nowhere(world: World) -> None:
+def test_blocks_say_where_and_how_and_their_secret_is_seen_nowhere(deployed: World) -> None:
     """A run on the host and Hub of two blocks, picked as the form picks them; the token is in no parameter, log, artifact or file of the state."""
-    host = GpuHost(config=world.host.model_copy(update={"name": "gpu-picked"})).save("picked", overwrite=True)
-    account = HubAccount(endpoint=world.hub.base_url, token=SecretStr(TOKEN))
+    host = GpuHost(config=deployed.host.model_copy(update={"name": "gpu-picked"})).save("picked", overwrite=True)
+    account = HubAccount(endpoint=deployed.hub.base_url, token=SecretStr(TOKEN))
     hub = HubAccess(account=account).save("picked", overwrite=True)
     run = start("plan/plan", recipe="new", host={"$ref": {"block_document_id": str(host)}}, hub={"$ref": {"block_document_id": str(hub)}})
-    state = wait_for_end(run)
+    state = wait_for_state(run)
     client = get_client(sync_client=True)
     ended = client.read_flow_run(run.id)
-    assert (state.type, ended.name) == (StateType.COMPLETED, "new on gpu-picked"), state.message
+    assert (state.type, ended.name) == (StateType.COMPLETED, "plan new on gpu-picked"), state.message
     logs = [log.message for log in client.read_logs(LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run.id])))]
     artifacts = [str(artifact.data) for artifact in list_artifacts(run.id)]
-    files = [path.read_text(errors="replace") for path in world.host.state_dir.rglob("*") if path.is_file()]
+    files = [path.read_text(errors="replace") for path in deployed.host.state_dir.rglob("*") if path.is_file()]
     assert logs and artifacts and files
     assert not [text for text in (ended.model_dump_json(), *logs, *artifacts, *files) if TOKEN in text]

@@ -1,0 +1,55 @@
+"""What a person is asked, in words: pure texts that say what would be done and how much it is."""
+
+import time
+from collections.abc import Sequence
+
+from flows.approval import Request
+from flows.markdown import checks_table, measured_table
+from modelpivot.models.benchmark import Check, Measurement
+from modelpivot.models.cutover import Cutover
+from modelpivot.models.plan import Plan
+
+NO_DEADLINE_S = 7200.0
+
+
+def about_plan(plan: Plan) -> Request:
+    """Every question of a plan that neither recipe nor form answered, with the packages that would change."""
+    lines = [f"**{plan.recipe.name}** asks before anything is done. Nothing was changed so far, and nothing is held while you read.", ""]
+    lines += [f"- {question.text}" for question in plan.questions]
+    if asked := [change for change in plan.packages if change.answer != "pass"]:
+        lines += ["", "Packages beside the live environment:", "", *(f"- {change}" for change in asked)]
+    lines += ["", f"{plan.strategy}." if plan.strategy else "", "", "No answer within a day: nothing is done."]
+    about = "\n".join(question.text for question in plan.questions)
+    return Request(what=f"go on with {plan.recipe.name}", markdown="\n".join(lines), about=about)
+
+
+def about_promotion(cutover: Cutover, base_url: str, measurements: Sequence[Measurement], checks: Sequence[Check]) -> Request:
+    """Whether the candidate that serves unconfirmed is kept, with its figures and the time when the switch goes back by itself."""
+    until = cutover.confirm_by or time.time() + NO_DEADLINE_S
+    else_what = f"goes back to {cutover.from_release or 'nothing'}" if cutover.unconfirmed == "return" else "keeps the new model"
+    lines = [
+        f"**{cutover.to_release}** answers at {base_url}, unconfirmed. Try it, then decide.",
+        "",
+        f"No answer: the host {else_what} by itself at {time.strftime('%H:%M:%S UTC on %d %B', time.gmtime(until))}. "
+        f"No: it goes back now. The switch so far: {cutover.lost.lost_requests} requests lost in {cutover.lost.downtime_s:.1f} s.",
+        "",
+        *measured_table(measurements),
+        *checks_table(checks),
+    ]
+    return Request(what=f"promote {cutover.to_release}", markdown="\n".join(lines), timeout_s=until - time.time(), about=cutover.id)
+
+
+def about_rollback(current: str | None, previous: str) -> Request:
+    """Whether to serve the release before, which costs the minutes of a switch."""
+    lines = [
+        f"**{previous}** would serve again instead of {current or 'nothing'}.",
+        "",
+        "The model that serves stops for the minutes of a switch; both stay on disk. No answer within a day: nothing is done.",
+    ]
+    return Request(what=f"go back to {previous}", markdown="\n".join(lines))
+
+
+def about_starts(release: str, starts: int) -> Request:
+    """Whether an engine may be stopped and started for a measurement."""
+    text = f"**{release}** would be measured in {starts} starts: it is stopped and started again {starts - 1} times, a downtime each."
+    return Request(what=f"start {release} again {starts - 1} times", markdown=f"{text}\n\nNo answer within a day: nothing is done.")

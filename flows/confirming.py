@@ -1,0 +1,50 @@
+"""The last word on a candidate that answers: measured, held against the gate, and, where the run says so, a person's."""
+
+from flows import tasks
+from flows.approval import ask, require_person
+from flows.asking import about_promotion
+from flows.carry import Ending
+from flows.following import require_promoted
+from flows.forms import Promotion
+from flows.hooks import run_hooks
+from modelpivot.models.benchmark import Passed
+from modelpivot.models.cutover import Cutover
+from modelpivot.models.recipe import Recipe
+from modelpivot.models.release import Release
+from modelpivot.stages.context import Context
+from modelpivot.stages.passed import find_passed, note_passed
+from modelpivot.state.releases import read_release
+
+
+def require_askable(promotion: Promotion) -> None:
+    """PreconditionError in the first second when a person is to decide and nobody can be asked; nothing to do for the gate."""
+    if promotion == "person":
+        require_person()
+
+
+def confirm(context: Context, recipe: Recipe, serving: Cutover, promotion: Promotion = "gate") -> Ending:
+    """Measure the candidate that answers, and promote it; anything that says no sends the switch back, and is raised."""
+    release = read_release(context.state, serving.to_release)
+    try:
+        passed = find_passed(context, serving) or measure(context, recipe, release, serving)
+        if promotion == "person":
+            ask(context, about_promotion(serving, release.endpoint.base_url, passed.measurements, passed.checks))
+    except Exception as error:
+        tasks.go_back(context, serving, getattr(error, "message", f"{type(error).__name__}: {error}"))
+        raise
+    tasks.promote(context)
+    run_hooks(context, "after", [*recipe.hooks.after, *context.host.hooks.after])
+    return Ending("promoted", f"{serving.to_release} serves at {release.endpoint.base_url}")
+
+
+def measure(context: Context, recipe: Recipe, release: Release, serving: Cutover) -> Passed:
+    """Benchmark and gate; the receipt lies beside the switch. GateFailed when the gate says no."""
+    measurements = tasks.benchmark(context, release, recipe)
+    return note_passed(context, serving, measurements, tasks.gate(context, recipe, measurements, release))
+
+
+def settle(context: Context, over: Cutover) -> Ending:
+    """The end of a run whose switch came to its own while a person was asked: promoted by somebody, or SwitchFailed with its reason."""
+    context.journal("log", f"the switch that this run asked about is over: {over.outcome}; {over.reason}", cutover_run=over.run_id)
+    require_promoted(over)
+    return Ending("promoted", f"{over.to_release} was promoted while this run waited")

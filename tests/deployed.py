@@ -1,0 +1,115 @@
+"""A host with every deployment in place, and a real worker, one a session; and what a person does through the API: start, wait, answer, run again."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.states import Scheduled
+
+from deployments.apply import WORK_POOL
+from modelpivot.host import run_command
+from tests.standin_wheel import build_wheel
+from tests.switching import wait_until
+from tests.world import PROJECT, World, make_world
+
+
+@pytest.fixture(scope="session")
+def deployed(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A host on which nothing serves yet. The recipe `untested` asks a question; `big` has much to fetch once its repository is there."""
+    made = make_world(tmp_path_factory.mktemp("deployed"))
+    build_wheel(made.root / "wheels", "1.1")
+    made.recipe("big")
+    made.recipe("untested", repo="new", engine={"name": "standin", "version": "1.1"})
+    try:
+        apply(made)
+        yield made
+    finally:
+        made.clean_up()
+        made.hub.stop()
+
+
+@pytest.fixture(scope="session")
+def worker(deployed: World) -> Iterator[None]:
+    """A process worker of the pool, with the host's configuration in its environment."""
+    argv = [sys.executable, "-m", "prefect", "worker", "start", "--pool", WORK_POOL, "--type", "process"]
+    environment = {**os.environ, **deployed.environment, "PREFECT_WORKER_QUERY_SECONDS": "1"}
+    with (deployed.root / "worker.log").open("wb") as log:
+        process = subprocess.Popen(argv, env=environment, cwd=deployed.root, stdout=log, stderr=log, start_new_session=True)
+    yield
+    os.killpg(process.pid, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(20)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@pytest.fixture
+def old_serves(deployed: World) -> World:
+    """The same host, the model `old` serving."""
+    if deployed.serving != "old":
+        result = deployed.pivot("old")
+        assert result.outcome == "promoted", deployed.tell(result)
+    return deployed
+
+
+def apply(world: World, **changes: str) -> list[str]:
+    """`python -m deployments.apply`, its lines."""
+    argv = [sys.executable, "-m", "deployments.apply"]
+    return run_command(argv, timeout_s=120, env={**os.environ, **world.environment, **changes}, cwd=PROJECT).stdout.splitlines()
+
+
+def start(deployment: str, **parameters: Any) -> FlowRun:
+    """A run of a deployment, as the form starts it."""
+    client = get_client(sync_client=True)
+    found = client.read_deployment_by_name(deployment)
+    return client.create_flow_run_from_deployment(found.id, parameters={**found.parameters, **parameters})
+
+
+def read_state(run: FlowRun) -> State[Any]:
+    """Its state now."""
+    state = get_client(sync_client=True).read_flow_run(run.id).state
+    assert state is not None
+    return state
+
+
+def wait_for_state(run: FlowRun, *names: str, deadline_s: float = 120) -> State[Any]:
+    """Its state once it is final, or has one of the names."""
+
+    def read() -> State[Any] | None:
+        state = read_state(run)
+        return state if state.is_final() or state.name in names else None
+
+    return wait_until(read, what=f"the end of {run.name}, or {names}", deadline_s=deadline_s, interval_s=0.2)
+
+
+def answer(run: FlowRun, **fields: Any) -> None:
+    """Fill in the form of a suspended run, as its page does."""
+    get_client(sync_client=True).resume_flow_run(run.id, run_input=fields)
+
+
+def read_question(run: FlowRun) -> str:
+    """What the form of a suspended run says."""
+    from prefect.input import read_flow_run_input
+
+    keyset = read_state(run).state_details.run_input_keyset
+    assert keyset is not None
+    return str(read_flow_run_input(keyset["description"], flow_run_id=run.id))
+
+
+def begin_now(run: FlowRun) -> None:
+    """Have a run that waits for its time begin now."""
+    get_client(sync_client=True).set_flow_run_state(run.id, Scheduled())
+
+
+def run_again(run: FlowRun) -> None:
+    """What the button Retry does."""
+    retry: State[Any] = State(type=StateType.SCHEDULED, name="AwaitingRetry", message="Retry from the UI")
+    get_client(sync_client=True).set_flow_run_state(run.id, retry)
