@@ -140,4 +140,4 @@ def _read_ours(client: SyncPrefectClient) -> list[Automation]:
 def _say_silent(file: AutomationFile, channels: Mapping[str, UUID]) -> str:
     if file.alert is None or find_channel(file.alert, channels):
         return ""
-    return f"; it tells nobody until there is an Alert Channel block named {file.alert.channel!r} and this is run again"
+    return f" (tells nobody: there is no Alert Channel block {file.alert.channel!r})"

@@ -1,0 +1,122 @@
+"""Every alert arrives at a receiver, once, after a real event of a real run; windows of hours are ten seconds here, and nothing else differs."""
+
+import shutil
+import signal
+import subprocess
+import sys
+
+from modelpivot.host import kill_group
+from modelpivot.models.result import RunResult
+from modelpivot.up.environment import told
+from modelpivot.up.places import UpPlaces
+from tests.deployed import start, wait_for_state
+from tests.switching import wait_until
+from tests.up.conftest import HOOK, KEY, Upped
+from tests.world import PROJECT, World
+
+TOLD = {"What happened:", "Host:", "What to do"}
+
+
+def say(places: UpPlaces, world: World, script: str) -> None:
+    """Run Python as a worker's run would: with its variables."""
+    environment = {**told(places, places.client_env), **world.environment, "PYTHONPATH": str(PROJECT)}
+    subprocess.run([sys.executable, "-c", script], env=environment, cwd=PROJECT, check=True)
+
+
+def test_a_run_that_is_blocked_is_told(upped: Upped) -> None:
+    """What happened, on which host, what to do, and a link that opens the run."""
+    run = start("plan/plan", recipe="nowhere")
+    assert wait_for_state(run).name == "Blocked"
+    message = upped.receiver.wait_for("Blocked", str(run.id))
+    assert message.subject == "Blocked: nowhere on gpu-test" and all(word in message.body for word in TOLD)
+    assert f"http://127.0.0.1:{upped.port}/runs/flow-run/{run.id}" in message.body and "Host: gpu-test" in message.body
+    assert (message.path, message.key) == (f"/alerts/{HOOK}", f"Bearer {KEY}")
+
+
+def test_a_run_that_went_back_is_told_as_that_alone(upped: Upped) -> None:
+    """One ending, one alert: rolled back is no failure besides."""
+    upped.pivot_to("old")
+    run = start("pivot/pivot", recipe="garbage", dry_run=False)
+    assert wait_for_state(run).name == "RolledBack" and upped.world.serving == "old"
+    message = upped.receiver.wait_for("Rolled back", str(run.id))
+    assert "garbage on gpu-test" in message.subject and upped.receiver.about(str(run.id)) == [message]
+
+
+def test_corrupt_weights_are_told(upped: Upped) -> None:
+    """A flipped byte in a shard of what serves."""
+    upped.pivot_to("old")
+    shard = next(iter(upped.world.host.weights_root.glob("acme--old/*/model-00001-of-*.safetensors")))
+    content = shard.read_bytes()
+    shard.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    try:
+        run = start("check-weights/check-weights", recipe="old")
+        assert wait_for_state(run).name == "WeightsCorrupt"
+    finally:
+        shard.write_bytes(content)
+    assert shard.name in upped.receiver.wait_for("Weights corrupt", str(run.id)).body
+
+
+def test_a_regressed_benchmark_is_told(upped: Upped) -> None:
+    """A flow that ends as a run does whose gate found the measurement too bad."""
+    result = RunResult(run_id="r", outcome="failed", exit_code=1, message="throughput is 11 % below the baseline", gate="benchmark")
+    script = f"""
+from prefect import flow, tags
+from flows.carry import to_state
+from modelpivot.models.result import RunResult
+@flow(name="benchmark", flow_run_name="old on gpu-test (measured)")
+def benchmark(): return to_state(RunResult.model_validate_json({result.model_dump_json()!r}))
+with tags("modelpivot"): benchmark(return_state=True)
+"""
+    say(upped.places, upped.world, script)
+    assert "11 % below" in upped.receiver.wait_for("Benchmark regressed", "old on gpu-test (measured)").body
+
+
+def test_a_nightly_that_does_not_come_is_told_once_and_again_only_after_the_next_one(upped: Upped) -> None:
+    """The event that an upgrade test ends with, then nothing for the window: one alert. No second one, until another nightly came and one is missed again."""
+    upped.shorten("modelpivot: nightly missed")
+    for number in (1, 2):
+        result = RunResult(run_id=f"nightly-{number}", outcome="no_change", exit_code=0, message="m")
+        script = f"""
+from flows.tell import emit_outcome
+from modelpivot.models.result import RunResult
+from modelpivot.settings import read_host_config
+from prefect.events.worker import EventsWorker
+emit_outcome("upgrade-test", read_host_config(), RunResult.model_validate_json({result.model_dump_json()!r}))
+EventsWorker.instance().drain()
+"""
+        say(upped.places, upped.world, script)
+        message = upped.receiver.wait_for("Nightly missed", f"nightly-{number}")
+        assert "gpu-test" in message.subject and "no_change" in message.body
+    assert len(upped.receiver.about("Nightly missed")) == 2
+
+
+def test_a_worker_that_is_gone_is_told(upped: Upped) -> None:
+    """SIGKILL to the worker; what serves goes on. `up` brings another one."""
+    upped.shorten("modelpivot: worker offline")
+    kill_group(upped.process("worker").pid, signal.SIGKILL)
+    assert "gpu-hosts" in upped.receiver.wait_for("Worker offline").subject
+    assert upped.world.serving is not None
+    upped.up()
+
+
+def test_a_host_on_which_nothing_serves_is_told_on_the_urgent_channel(upped: Upped) -> None:
+    """The new model answers rubbish, and the old one cannot start again, since its environment is gone: both ways failed."""
+    upped.pivot_to("old")
+    root = upped.world.host.environments_root
+    run = start("pivot/pivot", recipe="doomed", dry_run=False)
+    wait_until(lambda: list(upped.world.state.runs.glob("*doomed*/logs/switch.log")), what="the switch", deadline_s=90)
+    wait_until(lambda: '"readying"' in (upped.world.state.root / "cutover.json").read_text(), what="the new engine", deadline_s=60)
+    root.rename(root.with_name("away"))
+    try:
+        assert wait_for_state(run).name == "NothingServes"
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+        root.with_name("away").rename(root)
+    message = upped.receiver.wait_for("NOTHING SERVES", str(run.id))
+    assert message.path == f"/urgent/{HOOK}" and "modelpivot status" in message.body
+    assert upped.receiver.about(str(run.id)) == [message]
+
+
+def test_no_alert_came_twice(upped: Upped) -> None:
+    """Of everything that the receiver was sent so far."""
+    assert len(upped.receiver.messages) == len(set(upped.receiver.messages)) > 0

@@ -1,0 +1,64 @@
+"""Secrets are where they must be and nowhere else: planted ones are searched for after real runs, in everything that anybody keeps or shows."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from blocks import HubAccess
+from modelpivot.models.hub_account import HubAccount
+from tests.deployed import start, wait_for_state
+from tests.up.conftest import HOOK, KEY, Upped
+
+TOKEN = "hf_planted_that_must_not_be_seen"
+
+
+@pytest.fixture(scope="module")
+def planted(upped: Upped) -> dict[str, str]:
+    """Every secret there is, used by a run that went well and an alert that was sent."""
+    account = HubAccount(endpoint=upped.world.hub.base_url, token=SecretStr(TOKEN))
+    hub = HubAccess(account=account).save("planted", overwrite=True)
+    run = start("plan/plan", recipe="nowhere", hub={"$ref": {"block_document_id": str(hub)}})
+    assert wait_for_state(run).name == "Blocked"
+    upped.receiver.wait_for("Blocked", str(run.id))
+    good = start("check-weights/check-weights", recipe="old", hub={"$ref": {"block_document_id": str(hub)}})
+    wait_for_state(good)
+    return {"token": TOKEN, "hook": HOOK, "key": KEY, "secret": upped.secret.partition(":")[2]}
+
+
+def holders(root: Path, text: str) -> list[str]:
+    """Files below a folder that hold a text."""
+    return [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("name", ["token", "hook", "key", "secret"])
+def test_no_file_holds_a_secret_but_its_own(upped: Upped, planted: dict[str, str], name: str) -> None:
+    """Not the server's database with its runs, parameters, logs, artifacts and events, no log, journal or result of the host."""
+    own = {"secret": ["auth", "client.env", "server.env"]}.get(name, [])
+    assert sorted(holders(upped.world.host.state_dir, planted[name])) == [f"prefect/{file}" for file in own]
+
+
+def test_the_database_was_read_at_all(upped: Upped, planted: dict[str, str]) -> None:
+    """What is no secret is found in it, by the same search."""
+    assert any(name.startswith("prefect/home/prefect.db") for name in holders(upped.world.host.state_dir, "nowhere on gpu-test"))
+
+
+@pytest.mark.parametrize("name", ["token", "hook", "key", "secret"])
+def test_no_command_line_holds_a_secret(planted: dict[str, str], name: str) -> None:
+    """The process list shows it to everybody on the machine."""
+    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert lines and not [line for line in lines if planted[name].encode() in line]
+
+
+def test_an_engine_is_not_handed_the_key_to_the_api(upped: Upped, planted: dict[str, str]) -> None:
+    """What serves runs other people's code: the variables of its process hold no secret of ours."""
+    environments = [
+        path.read_bytes() for path in Path("/proc").glob("[0-9]*/environ") if b"standin_engine" in (path.parent / "cmdline").read_bytes()
+    ]
+    assert environments and not [text for text in environments if planted["secret"].encode() in text]
+
+
+def test_files_with_the_secret_are_their_owners_alone(upped: Upped) -> None:
+    """0600, in a folder of 0700."""
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (upped.places.auth, upped.places.client_env, upped.places.server_env)}
+    assert set(modes.values()) == {0o600} and upped.places.root.stat().st_mode & 0o777 == 0o700
