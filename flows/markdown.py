@@ -7,6 +7,7 @@ from modelpivot.models.benchmark import Check, Measurement
 from modelpivot.models.manifest import Verified
 from modelpivot.models.result import RunResult
 from modelpivot.models.size import say_bytes
+from modelpivot.plans.markdown import patched_markdown
 
 SHOWN_ROWS = 300
 """Rows of a shard table in an artifact; the whole table lies in the run's folder."""
@@ -49,6 +50,7 @@ def report_markdown(result: RunResult, pictures: Path | None = None) -> str:
     lines += _table(
         "Stages", ("stage", "seconds", "result"), [(stage.name, f"{stage.seconds:.1f}", stage.result) for stage in result.stages]
     )
+    lines += patched_markdown(result.patched)
     lines += checks_table(result.checks)
     lines += measured_table(result.benchmark)
     if pictures:

@@ -4,7 +4,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
@@ -24,13 +24,19 @@ def sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
-def write_atomic(path: Path, content: bytes | str, *, mode: int = 0o644) -> None:
-    """Replace `path` by `content`: temporary file, fsync, rename, fsync of the directory. Never through a link: the name itself is replaced."""
+def write_atomic(path: Path, content: bytes | str, *, mode: int = 0o644, owner: tuple[int, int] | None = None) -> None:
+    """Replace `path` by `content`: temporary file, fsync, rename, fsync of the directory. Never through a link: the name itself is replaced.
+
+    `owner`: user and group that the file is to have, as far as we may give it away.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
+            if owner is not None:
+                with suppress(PermissionError):
+                    os.fchown(file.fileno(), *owner)
             os.fchmod(file.fileno(), mode)
             file.flush()
             os.fsync(file.fileno())

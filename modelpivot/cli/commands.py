@@ -16,6 +16,7 @@ ALONE = {
     "plan": "modelpivot.cli.plan",
     "fetch": "modelpivot.cli.weights",
     "verify": "modelpivot.cli.weights",
+    "patch": "modelpivot.cli.weights",
 }
 """Commands that start without what the others need (0.2 s): a verification of proved weights takes little longer than that."""
 

@@ -5,6 +5,7 @@ from rich.text import Text
 
 from modelpivot.cli.output import in_time, table
 from modelpivot.cli.packages import show_packages
+from modelpivot.cli.patched_view import show_patched
 from modelpivot.models.fit import Fit
 from modelpivot.models.plan import Plan
 from modelpivot.plans.say import say_fit
@@ -26,6 +27,7 @@ def show_plan(console: Console, plan: Plan) -> None:
     for line in plan.fit.advice if isinstance(plan.fit, Fit) else []:
         console.print(Text(f"  · {line}", "dim"))
     _show_choices(console, plan)
+    show_patched(console, plan.patched)
     show_packages(console, plan.packages)
     for sentence in plan.clients:
         console.print(Text.assemble(("Clients  ", "bold"), sentence))

@@ -44,6 +44,7 @@ def _result_parts(result: RunResult) -> list[RenderableType]:
     passed = sum(check.passed for check in result.checks)
     parts.append(Text(f"Checks: {passed} of {len(result.checks)} passed"))
     parts += [Text(f"  ✗ {check}", "red") for check in result.checks if not check.passed]
+    parts += [Text(f"Patched: {file.file}  {file.before[:12]} -> {file.after[:12]}") for file in result.patched]
     parts += [Text(f"  {line}", "dim") for line in result.cause[-10:]]
     return parts
 

@@ -1,4 +1,4 @@
-"""fetch and verify: bring weights in, prove weights."""
+"""fetch, verify, patch: bring weights in, prove them, and change what a rule asks for beside them."""
 
 import sys
 import threading
@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from modelpivot.cli.output import AsJson, answer, console
+from modelpivot.cli.patch import patch
 from modelpivot.cli.told import Told
 from modelpivot.cli.weights_sources import folder_of, manifest_to_fetch, manifest_to_verify, require_readable
 from modelpivot.models.exit_code import ExitCode
@@ -40,6 +41,7 @@ def add_to(app: typer.Typer) -> None:
     """Mount the commands."""
     app.command()(fetch)
     app.command()(verify)
+    app.command()(patch)
 
 
 def fetch(
@@ -64,6 +66,7 @@ def fetch(
         options = FetchOptions(reserve_bytes=host.disk_reserve_bytes, origin=origin, max_rate=max_rate)
         with _importing("modelpivot.weights.verify"):
             fetch_manifest(manifest, directory, endpoint=host.hub_endpoint, token=read_token(), tell=tell, options=options)
+        _patch_again(directory, tell)
         from modelpivot.weights.verify import verify_directory
 
         verdict = verify_directory(directory, manifest, is_full=False, tell=tell).verdict
@@ -95,6 +98,15 @@ def verify(
         else:
             verdict = verify_directory(directory, held_against, is_full=full, tell=tell, receipts_elsewhere=folder.own_elsewhere).verdict
     _end(verdict, as_json=as_json)
+
+
+def _patch_again(directory: Path, tell: Told) -> None:
+    from modelpivot.weights.patched import patch_record_path
+
+    if patch_record_path(directory).exists():
+        from modelpivot.stages.patch import patch_again
+
+        patch_again(directory, tell)
 
 
 @contextmanager

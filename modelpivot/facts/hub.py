@@ -3,14 +3,15 @@
 HubFacts(manifest=Manifest(repo='nvidia/Kimi-K2.5-NVFP4', commit='4d7e...', files=[...]), hub_problem='', config={'model_type': 'kimi_k25', ...})
 """
 
-import json
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from pydantic import Field, JsonValue
 
 from modelpivot.errors import PivotError, TransientError
 from modelpivot.facts.card import parse_card
+from modelpivot.facts.config_texts import CONFIG_FILES, parse_object
 from modelpivot.facts.repository import DEADLINE_S, SmallFiles, read_repository
 from modelpivot.facts.repository import read_token as read_token
 from modelpivot.models.frozen import Frozen, Unread
@@ -22,7 +23,7 @@ from modelpivot.weights.answers import Refused
 from modelpivot.weights.manifest import choose_files
 
 Answer = Future[bytes | None]
-SMALL_FILES = ("config.json", "hf_quant_config.json", "README.md")
+SMALL_FILES = (*CONFIG_FILES, "README.md")
 
 
 class HubFacts(Frozen):
@@ -36,6 +37,8 @@ class HubFacts(Frozen):
     """config.json at the same commit."""
     quantization_file: dict[str, JsonValue] | Unread | None = None
     """hf_quant_config.json; None: there is none."""
+    texts: dict[str, str] = Field(default_factory=dict)
+    """The two of them as they stand there, as far as they hold a JSON object."""
     card: ModelCard | Unread = Unread(unread="not asked")
     access: HubAccess = HubAccess()
     left_out: list[str] = Field(default_factory=list)
@@ -59,6 +62,7 @@ def read_hub(host: HostConfig, source: Source, *, deadline_s: float = DEADLINE_S
         hub_problem=problem,
         config=config,
         quantization_file=_aside(asked["hf_quant_config.json"], "hf_quant_config.json"),
+        texts=_texts(asked),
         card=_card(asked["README.md"]),
         left_out=sorted({file.path for file in whole.files} - {file.path for file in manifest.files}),
         access=HubAccess(is_gated=listing.is_gated, is_private=listing.is_private, has_token=token is not None),
@@ -71,7 +75,7 @@ def _config(asked: Answer) -> tuple[dict[str, JsonValue] | Unread, str]:
         content = asked.result()
     except PivotError as error:
         return Unread(unread=error.message), _problem(error)
-    return Unread(unread="the repository has no config.json") if content is None else parse_object("config.json", content), ""
+    return Unread(unread="the repository has no config.json") if content is None else parse_bytes("config.json", content), ""
 
 
 def _aside(asked: Answer, name: str) -> dict[str, JsonValue] | Unread | None:
@@ -79,7 +83,7 @@ def _aside(asked: Answer, name: str) -> dict[str, JsonValue] | Unread | None:
         content = asked.result()
     except PivotError as error:
         return Unread(unread=error.message)
-    return None if content is None else parse_object(name, content)
+    return None if content is None else parse_bytes(name, content)
 
 
 def _card(asked: Answer) -> ModelCard | Unread:
@@ -90,13 +94,18 @@ def _card(asked: Answer) -> ModelCard | Unread:
     return ModelCard() if content is None else parse_card(content.decode(errors="replace"))
 
 
-def parse_object(name: str, content: bytes) -> dict[str, JsonValue] | Unread:
-    """A JSON object, or why it is none."""
+def parse_bytes(name: str, content: bytes) -> dict[str, JsonValue] | Unread:
+    """A JSON object in UTF-8, or why it is none."""
     try:
-        document = json.loads(content)
-    except ValueError as error:
+        return parse_object(name, content.decode())
+    except UnicodeDecodeError as error:
         return Unread(unread=f"{name} is no JSON: {error}")
-    return document if isinstance(document, dict) else Unread(unread=f"{name} holds a {type(document).__name__}, not an object")
+
+
+def _texts(asked: Mapping[str, Answer]) -> dict[str, str]:
+    """The texts of what holds a JSON object."""
+    known = {name: asked[name].result() for name in CONFIG_FILES if asked[name].exception() is None}
+    return {name: content.decode() for name, content in known.items() if content and not isinstance(parse_bytes(name, content), Unread)}
 
 
 def _problem(error: PivotError) -> str:

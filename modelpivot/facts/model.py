@@ -5,7 +5,8 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from modelpivot.facts.hub import HubFacts, parse_object, read_hub, read_token
+from modelpivot.facts.config_texts import CONFIG_FILES
+from modelpivot.facts.hub import HubFacts, parse_bytes, read_hub, read_token
 from modelpivot.facts.model_config import parse_model_config
 from modelpivot.facts.tensors import read_model_weights
 from modelpivot.facts.weights import read_weights_on_disk
@@ -16,8 +17,8 @@ from modelpivot.models.manifest import Manifest, weights_directory
 from modelpivot.models.model_config import ModelConfig
 from modelpivot.models.model_parts import ModelWeights
 from modelpivot.models.recipe import Source
-from modelpivot.weights.layout import WeightsFolder
 from modelpivot.weights.manifest import read_manifest
+from modelpivot.weights.patched import fetched_file, read_patched
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -47,6 +48,7 @@ def _known(host: HostConfig, hub: HubFacts, manifest: Manifest) -> ModelFacts:
         on_disk=read_weights_on_disk(directory, manifest),
         summary=summary,
         quantization_file=aside,
+        texts=hub.texts or _kept_texts(directory),
         weights=_weights(host, manifest, directory, summary, is_hub_there=not hub.hub_problem),
         card=hub.card,
         access=hub.access,
@@ -63,11 +65,18 @@ def read_kept_manifest(host: HostConfig, source: Source) -> Manifest | None:
 
 def read_kept(directory: Path, name: str) -> dict[str, JsonValue] | Unread:
     """A JSON file as it was fetched."""
-    path = WeightsFolder(directory).file(name)
+    path = fetched_file(directory, name, read_patched(directory))
     try:
-        return parse_object(str(path), path.read_bytes())
+        return parse_bytes(str(path), path.read_bytes())
     except OSError as error:
         return Unread(unread=f"{path}: {error.strerror or error}")
+
+
+def _kept_texts(directory: Path) -> dict[str, str]:
+    """The config files as they were fetched, those that hold a JSON object."""
+    patched = read_patched(directory)
+    paths = {name: fetched_file(directory, name, patched) for name in CONFIG_FILES if not isinstance(read_kept(directory, name), Unread)}
+    return {name: path.read_bytes().decode() for name, path in paths.items()}
 
 
 def _quantization_file(hub: HubFacts, directory: Path, manifest: Manifest) -> dict[str, JsonValue] | Unread | None:

@@ -1,66 +1,105 @@
-"""Where a repository names its quantization and the type of its KV cache: every place, and which of them the engine reads.
+"""Where a repository names its quantization: every block, in the order in which vLLM looks for one (0.12 to 0.32 alike).
 
-config.json           /quantization_config  or  /text_config/quantization_config: goes before
-hf_quant_config.json  /quantization: read only where config.json has no block  (vLLM 0.26 and 0.32)
+config.json           /quantization_config               whatever stands there but null, an empty one included
+hf_quant_config.json  the whole file, its /quantization  read only where config.json has no such key, or null
+config.json           /text_config/quantization_config   then
+config.json           /compression_config                last; other holders are read by some models' own code only
 """
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from modelpivot.models.model_config import KvSetting, Quantization
+from modelpivot.models.model_config import Quantization
 
 Config = Mapping[str, JsonValue]
-KV_KEYS = ("kv_cache_scheme", "kv_cache_quant_algo")
-HOLDERS = ("", "/text_config", "/llm_config", "/language_config", "/thinker_config/text_config")
-BLOCKS = ("quantization_config", "compression_config")
+TOP = "/quantization_config"
+ASIDE = "hf_quant_config.json"
+TEXT = "/text_config/quantization_config"
+COMPRESSION = "/compression_config"
+ELSEWHERE = tuple(
+    f"{holder}/{name}"
+    for holder in ("/text_config", "/llm_config", "/language_config", "/thinker_config/text_config")
+    for name in ("quantization_config", "compression_config")
+    if f"{holder}/{name}" != TEXT
+)
+
+
+class Block(NamedTuple):
+    """One place that holds a quantization, whatever is in it."""
+
+    file: str
+    pointer: str
+    """Empty: the whole file."""
+    body: Config
+    """Empty for what is no object."""
+
+    @property
+    def inner(self) -> Config:
+        """The older form's `quantization` inside the block; empty: there is none."""
+        inner = self.body.get("quantization")
+        return inner if isinstance(inner, Mapping) else {}
+
+    @property
+    def method(self) -> str:
+        """As vLLM names it: its own word, or modelopt by the producer that the older form names; empty: none, so nothing is quantized."""
+        if self.inner.get("quant_algo") is not None and self._is_by_modelopt:
+            return "modelopt"
+        return _word(self.body.get("quant_method")).lower().replace("compressed_tensors", "compressed-tensors")
+
+    @property
+    def algorithm(self) -> str:
+        """NVFP4, FP8, MIXED_PRECISION; empty: none named."""
+        return _word(self.inner.get("quant_algo")) or _word(self.body.get("quant_algo"))
+
+    @property
+    def _is_by_modelopt(self) -> bool:
+        producer = self.body.get("producer")
+        return (isinstance(producer, Mapping) and producer.get("name") == "modelopt") or "modelopt_quant_config" in self.inner
+
+
+def find_blocks(config: Config, quantization_file: Config | None) -> list[Block]:
+    """Every block that is there, in the engine's order: the first is the one that it reads."""
+    return [block for block in _blocks(config, quantization_file) if block is not None]
 
 
 def find_quantizations(config: Config, quantization_file: Config | None) -> list[Quantization]:
     """Every place with a method or an algorithm; the first counts."""
     return [
-        Quantization(file=file, pointer=pointer, method=_method(block, file), algorithm=_word(block.get("quant_algo")), counts=number == 0)
-        for number, (file, pointer, block) in enumerate(_blocks(config, quantization_file))
-    ]
-
-
-def find_kv_settings(config: Config, quantization_file: Config | None) -> list[KvSetting]:
-    """Every place that sets the KV cache's type, those that do not count included: they count as soon as the others go."""
-    return [
-        KvSetting(file=file, pointer=f"{pointer}/{key}", value=block[key], counts=number == 0)
-        for number, (file, pointer, block) in enumerate(_blocks(config, quantization_file))
-        for key in KV_KEYS
-        if block.get(key) is not None
+        Quantization(
+            file=block.file,
+            pointer=f"{block.pointer}/quantization" if block.inner else block.pointer,
+            method=block.method or ("modelopt" if block.file == ASIDE else ""),
+            algorithm=block.algorithm,
+            counts=number == 0,
+        )
+        for number, block in enumerate(find_blocks(config, quantization_file))
+        if block.body
     ]
 
 
 def say_quantization(found: list[Quantization], config: Config) -> str:
     """`modelopt NVFP4`; empty: none."""
-    if not found:
+    if not found or not found[0].counts:
         return ""
     first = found[0]
     bits = _bits(config, first) if not first.algorithm else ""
     return " ".join(filter(None, (first.method, first.algorithm or bits)))
 
 
-def kv_bits(value: JsonValue) -> int | None:
-    """Bits of a KV setting's value: FP8 or a scheme of 8 bits is 8, NVFP4 is 4; None: a shape that nobody here knows."""
-    if isinstance(value, str):
-        return {"FP8": 8, "INT8": 8, "NVFP4": 4, "FP4": 4}.get(value.upper())
-    bits = value.get("num_bits") if isinstance(value, Mapping) else None
-    return bits if isinstance(bits, int) else None
+def _blocks(config: Config, quantization_file: Config | None) -> Iterator[Block | None]:
+    yield _block(config, TOP)
+    yield None if quantization_file is None else Block(ASIDE, "", quantization_file)
+    for pointer in (TEXT, COMPRESSION, *ELSEWHERE):
+        yield _block(config, pointer)
 
 
-def _blocks(config: Config, quantization_file: Config | None) -> Iterator[tuple[str, str, Config]]:
-    for holder in HOLDERS:
-        place = _at(config, holder)
-        for name in BLOCKS:
-            block = place.get(name)
-            if isinstance(block, Mapping) and block:
-                yield "config.json", f"{holder}/{name}", block
-    inner = (quantization_file or {}).get("quantization")
-    if isinstance(inner, Mapping) and inner:
-        yield "hf_quant_config.json", "/quantization", inner
+def _block(config: Config, pointer: str) -> Block | None:
+    """None: nothing stands there, or null."""
+    holder, _, name = pointer.rpartition("/")
+    body = _at(config, holder).get(name)
+    return None if body is None else Block("config.json", pointer, body if isinstance(body, Mapping) else {})
 
 
 def _at(config: Config, holder: str) -> Config:
@@ -68,10 +107,6 @@ def _at(config: Config, holder: str) -> Config:
     for name in filter(None, holder.split("/")):
         place = place.get(name) if isinstance(place, Mapping) else None
     return place if isinstance(place, Mapping) else {}
-
-
-def _method(block: Config, file: str) -> str:
-    return _word(block.get("quant_method")) or ("modelopt" if file == "hf_quant_config.json" else "")
 
 
 def _bits(config: Config, found: Quantization) -> str:

@@ -25,6 +25,12 @@ def import_name(name, *modules):
     raise MovedError(f"{name} is in none of {', '.join(modules)}")
 
 
+def first_words(error):
+    """What an error says, in one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(lines)[:1000] or type(error).__name__
+
+
 def parse_flags(flags):
     parser_class = import_name("FlexibleArgumentParser", "vllm.utils.argparse_utils", "vllm.utils")
     add_flags = import_name("make_arg_parser", "vllm.entrypoints.launchers.cli_args", "vllm.entrypoints.openai.cli_args")
@@ -56,8 +62,7 @@ def main(flags):
     except MovedError as error:
         answer = {"unasked": str(error)}
     except Exception as error:  # noqa: BLE001 whatever the engine says no with is its answer
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        answer = {"refused": " ".join(lines)[:1000] or type(error).__name__}
+        answer = {"refused": first_words(error)}
     torch = sys.modules.get("torch")
     answer["cuda_context"] = bool(torch and torch.cuda.is_initialized())
     print(json.dumps(answer), flush=True)

@@ -93,6 +93,8 @@ class ModelFacts(Frozen):
     on_disk: WeightsOnDisk | Unread
     quantization_file: dict[str, JsonValue] | Unread | None = None
     """hf_quant_config.json; None: the repository has none."""
+    texts: dict[str, str] = Field(default_factory=dict)
+    """config.json and hf_quant_config.json as they stand there, for what a patch changes in them; empty: not known."""
     weights: ModelWeights | Unread = Unread(unread="not asked")
     card: ModelCard | Unread = Unread(unread="not asked")
     access: HubAccess = HubAccess()

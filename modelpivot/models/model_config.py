@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from modelpivot.models.frozen import Frozen
+from modelpivot.models.pointer import say_json
 
 
 class KvSetting(Frozen):
@@ -14,7 +15,23 @@ class KvSetting(Frozen):
     pointer: str
     value: JsonValue
     counts: bool = True
-    """False: another place goes before it, so that the engine does not read this one."""
+    """False: another place goes before it, or the engine does not look here, so that it says nothing to it."""
+
+    @property
+    def word(self) -> Literal["fp8", "nvfp4", ""]:
+        """What it says in a shape that is known: `FP8`, or a scheme of 8 bits float; empty: a shape that nobody here knows."""
+        value = self.value
+        if isinstance(value, dict):
+            value = {"8 float": "FP8", "4 float": "NVFP4"}.get(f"{_number(value.get('num_bits')):g} {value.get('type')}", "")
+        said = value.lower() if isinstance(value, str) else ""
+        return "fp8" if said == "fp8" else "nvfp4" if said == "nvfp4" else ""
+
+    def __str__(self) -> str:
+        return f"{self.file} {self.pointer}: {say_json(self.value)}"
+
+
+def _number(value: JsonValue) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 100 else 0.0
 
 
 class Latent(Frozen):

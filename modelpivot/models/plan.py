@@ -9,6 +9,7 @@ from modelpivot.models.fit import Fit
 from modelpivot.models.frozen import Frozen, Unread
 from modelpivot.models.manifest import Manifest
 from modelpivot.models.packages import PackageChange
+from modelpivot.models.patched import PatchedFile
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
 from modelpivot.models.rule import AppliedRule
@@ -99,6 +100,8 @@ class Plan(Frozen):
     """Compatibility rules that hold here."""
     room: list[Removable] = Field(default_factory=list)
     """What could go where the disk cannot hold both, in the order in which it hurts less."""
+    patched: list[PatchedFile] = Field(default_factory=list)
+    """What the view's patches change in the files whose text is known before they are fetched."""
     packages: list[PackageChange] = Field(default_factory=list)
     """Every package that differs from the environment that serves now."""
     clients: list[str] = Field(default_factory=list)

@@ -7,6 +7,7 @@ from pydantic import Field
 from modelpivot.models.benchmark import Check, Measurement
 from modelpivot.models.exit_code import ExitCode as ExitCode
 from modelpivot.models.frozen import Frozen
+from modelpivot.models.patched import PatchedFile
 from modelpivot.models.upgrade import UpgradeResult
 
 RunOutcome = Literal[
@@ -58,6 +59,8 @@ class RunResult(Frozen):
     lost_requests: int | None = None
     stages: list[StageTime] = Field(default_factory=list)
     checks: list[Check] = Field(default_factory=list)
+    patched: list[PatchedFile] = Field(default_factory=list)
+    """Files of the view that patches changed, with their digests before and after."""
     benchmark: list[Measurement] = Field(default_factory=list)
     cause: list[str] = Field(default_factory=list)
     """The engine's own words, when it failed."""

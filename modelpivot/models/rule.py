@@ -6,7 +6,7 @@ from pydantic import Field
 
 from modelpivot.models.frozen import Frozen
 
-MeansKind = Literal["patch_kv", "flag", "env", "advise", "warn", "block"]
+MeansKind = Literal["patch_kv", "flag", "env", "hf_overrides", "advise", "warn", "block"]
 
 
 class When(Frozen):
@@ -21,7 +21,7 @@ class When(Frozen):
     quantization: str = ""
     """Regular expression over method and algorithm."""
     kv_bits: int | None = None
-    """Bits that the checkpoint (or a flag) asks of the KV cache."""
+    """Bits, in float, that a flag or else any place of the checkpoint asks of the KV cache: 8 is FP8, 4 NVFP4."""
     attention: list[str] = Field(default_factory=list)
     """MLA, GQA, MHA, MQA: one of them."""
     is_sparse: bool | None = None
@@ -42,10 +42,12 @@ class Means(Frozen):
     """One thing that a rule does. The recipe's own word goes before it."""
 
     kind: MeansKind
-    """patch_kv: every place that sets the KV cache's type, in the view; flag and env: set, where the recipe says nothing; advise: for a
-    first recipe only; warn and block: said."""
+    """patch_kv: every place that sets the KV cache's type, in the view; flag and env: set, where the recipe says nothing; hf_overrides: one key of
+    `--hf-overrides`; advise: for a first recipe only; warn and block: said."""
     name: str = ""
     value: str | bool = ""
+    engine_versions: str = ""
+    """PEP 440 specifiers of the versions that this means is for; empty: all that the rule holds for. So one rule can have a means for each."""
     text: str = ""
     """warn, block: the sentence; block: expected, found and the next move follow from it."""
 

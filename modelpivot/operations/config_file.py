@@ -1,151 +1,152 @@
-"""One value of a JSON file changed, every other byte kept. Works on text; needs no file.
+"""Small files of a plain directory patched in place, and put back. One file at a time is replaced by name, so a kill leaves it old or new, never between.
 
-A scanner walks the text once along the pointer and gives the places of the value, its key and its commas; the change is a cut in the text.
+The file as it was is kept first (`weights/patched.py` draws where), then the record is written, then the name gets its new file. A link is never
+followed: its name gets a file of its own, and what it led to stays as it is; a hard link is cut the same way.
 """
 
-import json
-import re
-from dataclasses import dataclass
-
-from pydantic import JsonValue
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from modelpivot.errors import PreconditionError
-from modelpivot.models.pointer import NOWHERE, Nowhere, is_index, is_same, say_json, split_pointer, value_at
+from modelpivot.files import hash_file, safe_join, sync_directory, write_atomic, write_model
 from modelpivot.models.recipe import Patch
-
-SPACE = re.compile(r"[ \t\n\r]*")
-STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-SCALAR = re.compile(r"[^\s,\]}]+")
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where one member of an object or array stands in the text."""
-
-    start: int
-    """Of the member: its key's quote, or the value itself in an array."""
-    value: int
-    end: int
-    previous_end: int | None
-    """End of the member before; None: it is the first."""
-    next_start: int | None
-    """Start of the member after; None: it is the last."""
-    container: tuple[int, int]
-    """Behind the opening bracket, and at the closing one."""
+from modelpivot.weights.layout import OWN
+from modelpivot.weights.manifest import read_manifest
+from modelpivot.weights.patched import PatchRecord, original_path, patch_record_path, read_record
 
 
-def apply_patch(text: str, patch: Patch) -> str:
-    """The text with the value at the pointer changed or removed; unchanged when it is so already.
-
-    PreconditionError when the text is no JSON, a key stands twice on the way, or another value than the expected one is there.
-    """
-    document = parse(text, patch.file)
-    found = value_at(document, patch.pointer)
-    if is_applied(found, patch):
-        return text
-    require_expected(found, patch)
-    place = find_place(text, patch)
-    return _removed(text, place) if patch.remove else text[: place.value] + json.dumps(patch.new, ensure_ascii=False) + text[place.end :]
-
-
-def is_applied(found: JsonValue | Nowhere, patch: Patch) -> bool:
-    """Whether the wanted value stands there, or nothing where the key was to go."""
-    return found is NOWHERE if patch.remove else is_same(found, patch.new)
-
-
-def require_expected(found: JsonValue | Nowhere, patch: Patch) -> None:
-    """PreconditionError names pointer, expected and found value."""
-    if found is NOWHERE or not is_same(found, patch.expected):
-        raise PreconditionError(
-            f"{patch.file}: {patch.pointer}: expected {say_json(patch.expected)}, found {say_json(found)}; not changed",
-            hint="mend the patch in the recipe, or take it out if the model no longer needs it",
-        )
-
-
-def parse(text: str, name: str) -> JsonValue:
-    """The document. PreconditionError when it is no JSON, with the place."""
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Nobody else patches or puts back meanwhile. PreconditionError where what we keep would land elsewhere, through a link."""
+    if (directory / OWN).is_symlink():
+        raise PreconditionError(f"{directory / OWN}: expected a folder of our own, found a link", hint="remove the link")
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        document: JsonValue = json.loads(text)
-    except ValueError as error:
-        raise PreconditionError(f"{name}: not JSON: {error}", hint="fetch it again, or look at what the repository holds") from error
-    return document
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
-def find_place(text: str, patch: Patch) -> Place:
-    """Walk to the member that the pointer names. The text is JSON and the pointer leads somewhere."""
-    at = _skip(text, 0)
-    place: Place | None = None
-    for part in split_pointer(patch.pointer):
-        members = _members(text, at)
-        fitting = [place for key, place in members if (is_index(part) and int(part) == key if isinstance(key, int) else key == part)]
-        if len(fitting) != 1:
-            raise PreconditionError(
-                f"{patch.file}: {patch.pointer}: {part!r} stands {len(fitting)} times; not changed", hint="mend the file upstream"
-            )
-        place = fitting[0]
-        at = place.value
-    assert place is not None
-    return place
+def patch_files(directory: Path, changed: Mapping[str, str], patches: Sequence[Patch]) -> None:
+    """Give each file its new text; nothing to do for none. They are replaced in the order of `changed`. Called with the directory held."""
+    if not changed:
+        return
+    record = read_record(directory) or _new_record(directory)
+    before, links = dict(record.before), dict(record.links)
+    for path in changed:
+        found = hash_file(safe_join(directory, path))
+        if found != record.after.get(path):
+            before[path] = found
+            links.pop(path, None)
+            links |= _keep(directory, path)
+    after = {**record.after, **{path: hashlib.sha256(text.encode()).hexdigest() for path, text in changed.items()}}
+    fresh = [patch for patch in patches if patch.file in changed and patch not in record.patches]
+    update = {"before": before, "after": after, "links": links, "patches": [*record.patches, *fresh]}
+    write_model(patch_record_path(directory), record.model_copy(update=update))
+    for path, text in changed.items():
+        _replace(directory, path, text)
 
 
-def _members(text: str, at: int) -> list[tuple[str | int, Place]]:
-    """Every member of the object or array that opens at `at`."""
-    is_object, inside = text[at] == "{", at + 1
-    spans: list[tuple[str | int, int, int, int]] = []
-    at = _skip(text, inside)
-    while text[at] not in "}]":
-        start, key = at, len(spans)
-        name: str | int = key
-        if is_object:
-            end_of_key = _end(text, at)
-            name = json.loads(text[at:end_of_key])
-            at = _skip(text, _skip(text, end_of_key) + 1)
-        end = _end(text, at)
-        spans.append((name, start, at, end))
-        at = _skip(text, end)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-    return [(span[0], _place(spans, index, (inside, at))) for index, span in enumerate(spans)]
+def revert_files(directory: Path) -> list[str]:
+    """Put every patched file back, the very file that was there; a name that was a link is one again. The paths put back; none: nothing to do.
+
+    PreconditionError, before anything is touched, when a file is neither as it was patched nor as it was before. Called with the directory held.
+    """
+    record = read_record(directory)
+    if record is None:
+        return []
+    patched = [path for path in record.after if is_patched(directory, path, record)]
+    for path in patched:
+        _put_back(directory, path, record.links.get(path))
+    _forget(directory)
+    return patched
 
 
-def _place(spans: list[tuple[str | int, int, int, int]], index: int, container: tuple[int, int]) -> Place:
-    _, start, value, end = spans[index]
-    previous_end = spans[index - 1][3] if index else None
-    next_start = spans[index + 1][1] if index + 1 < len(spans) else None
-    return Place(start, value, end, previous_end, next_start, container)
+def is_patched(directory: Path, path: str, record: PatchRecord) -> bool:
+    """False: it is as it was before. PreconditionError when it is neither, or nothing is kept of it."""
+    here = safe_join(directory, path)
+    found = hash_file(here) if here.is_file() else "no file"
+    if found == record.before[path]:
+        return False
+    if found != record.after[path]:
+        raise PreconditionError(
+            f"{here}: expected the patched file ({record.after[path][:12]}) or the one before ({record.before[path][:12]}), "
+            f"found another ({found[:12]}); nothing was put back",
+            hint="somebody changed it since; fetch it again, or put it right by hand",
+        )
+    kept = original_path(directory, path)
+    if not kept.is_file() or hash_file(kept) != record.before[path]:
+        raise PreconditionError(f"{kept}: expected the file as it was, found none or another", hint="fetch it again (modelpivot fetch)")
+    return True
 
 
-def _end(text: str, at: int) -> int:
-    """Where the value that starts at `at` ends; brackets are counted, strings passed over."""
-    if text[at] == '"':
-        return _match(STRING, text, at)
-    if text[at] not in "{[":
-        return _match(SCALAR, text, at)
-    depth = 0
-    while True:
-        if text[at] == '"':
-            at = _match(STRING, text, at)
-            continue
-        depth += (text[at] in "{[") - (text[at] in "}]")
-        at += 1
-        if depth == 0:
-            return at
+def _new_record(directory: Path) -> PatchRecord:
+    manifest = read_manifest(directory)
+    return PatchRecord(repo=manifest.repo, commit=manifest.commit) if manifest else PatchRecord()
 
 
-def _match(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    assert found is not None
-    return found.end()
+def _fresh(directory: Path, path: str) -> Path:
+    """Where a file is made before it gets its name: a kill leaves it there, and the next call takes it away."""
+    fresh = directory / OWN / "fresh" / path
+    fresh.parent.mkdir(parents=True, exist_ok=True)
+    fresh.unlink(missing_ok=True)
+    return fresh
 
 
-def _skip(text: str, at: int) -> int:
-    return _match(SPACE, text, at)
+def _move(fresh: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh.rename(target)
+    sync_directory(target.parent)
 
 
-def _removed(text: str, place: Place) -> str:
-    """Without the member and one comma; the indentation of what follows, or of the closing bracket, stays."""
-    if place.next_start is not None:
-        return text[: place.start] + text[place.next_start :]
-    if place.previous_end is not None:
-        return text[: place.previous_end] + text[place.end :]
-    return text[: place.container[0]] + text[place.container[1] :]
+def _keep(directory: Path, path: str) -> dict[str, str]:
+    """Keep the file as it is: a second name of the very file, or a copy of what a link leads to. Answers where the link led."""
+    here, fresh = directory / path, _fresh(directory, path)
+    if here.is_symlink():
+        shutil.copy2(here, fresh)
+    else:
+        _link_or_copy(here, fresh)
+    _move(fresh, original_path(directory, path))
+    return {path: str(here.readlink())} if here.is_symlink() else {}
+
+
+def _link_or_copy(here: Path, fresh: Path) -> None:
+    """A copy where the file system has no hard links, or may not make this one."""
+    try:
+        fresh.hardlink_to(here)
+    except OSError:
+        shutil.copy2(here, fresh)
+
+
+def _replace(directory: Path, path: str, text: str) -> None:
+    here, fresh = directory / path, _fresh(directory, path)
+    stat = here.stat()
+    write_atomic(fresh, text, mode=stat.st_mode & 0o777, owner=(stat.st_uid, stat.st_gid))
+    _move(fresh, here)
+
+
+def _put_back(directory: Path, path: str, link: str | None) -> None:
+    here, kept = directory / path, original_path(directory, path)
+    if link is None:
+        _move(kept, here)
+        return
+    fresh = _fresh(directory, path)
+    fresh.symlink_to(link)
+    is_there = (here.parent / link).is_file() and hash_file(here.parent / link) == hash_file(kept)
+    _move(fresh if is_there else kept, here)
+
+
+def _forget(directory: Path) -> None:
+    """The record goes first: without it, what is kept says nothing."""
+    patch_record_path(directory).unlink()
+    sync_directory(directory / OWN)
+    for name in ("original", "fresh"):
+        shutil.rmtree(directory / OWN / name, ignore_errors=True)
+    with suppress(OSError):
+        (directory / OWN).rmdir()

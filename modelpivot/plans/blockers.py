@@ -6,12 +6,12 @@ from modelpivot.models.facts import Facts, Listener, ModelFacts
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
 from modelpivot.models.plan import Blocker
-from modelpivot.models.pointer import NOWHERE, is_same, say_json, value_at
-from modelpivot.models.recipe import Patch, Recipe
+from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Endpoint, Release
 from modelpivot.plans.devices import device_blockers, gpus_needed
 from modelpivot.plans.environment import unresolved_blockers
 from modelpivot.plans.foreign import find_foreign_engines, foreign_blockers, is_in_the_way, without_engines
+from modelpivot.plans.patched import patch_blockers
 from modelpivot.plans.release import release_endpoint
 from modelpivot.plans.space import space_blockers
 
@@ -80,28 +80,6 @@ def engine_blockers(facts: Facts) -> list[Blocker]:
         remedy = "install uv, for example with `python -m pip install uv` beside modelpivot"
         blockers.append(_blocker("UV_MISSING", "uv", "on the PATH or beside modelpivot", str(uv), remedy))
     return [*blockers, *unresolved_blockers(facts)]
-
-
-def patch_blockers(recipe: Recipe, facts: Facts) -> list[Blocker]:
-    """Patches of config.json whose expected value does not stand there, and patches of a file that the repository does not have."""
-    config, manifest = facts.model.config, facts.model.manifest
-    if isinstance(manifest, Unread) or not recipe.patches:
-        return []
-    names = {file.path for file in manifest.files}
-    blockers = [_patch_blocker(patch, "no such file") for patch in recipe.patches if patch.file not in names and not patch.if_present]
-    on_config = [patch for patch in recipe.patches if patch.file == "config.json" and "config.json" in names]
-    if isinstance(config, Unread):
-        return blockers + [_patch_blocker(patch, str(config)) for patch in on_config]
-    for patch in on_config:
-        found = value_at(config, patch.pointer)
-        if found is NOWHERE or not is_same(found, patch.expected):
-            blockers.append(_patch_blocker(patch, say_json(found)))
-    return blockers
-
-
-def _patch_blocker(patch: Patch, found: str) -> Blocker:
-    remedy = "mend the patch in the recipe, or take it out if the model no longer needs it"
-    return _blocker("PATCH_EXPECTS_OTHER", f"patch of {patch.file} at {patch.pointer}", say_json(patch.expected), found, remedy)
 
 
 def port_blockers(endpoint: Endpoint, facts: Facts) -> list[Blocker]:

@@ -14,9 +14,10 @@ from modelpivot.plans.advice import other_divisions, other_kv_types
 from modelpivot.plans.devices import PARALLEL_FLAGS, chosen_gpus, gpus_needed
 from modelpivot.plans.fit import judge_fit
 from modelpivot.plans.fit_weights import sum_files
-from modelpivot.plans.kv import declared_kv
+from modelpivot.plans.ground import Ground
+from modelpivot.plans.kv import asked_kv, declared_kv
 from modelpivot.plans.rule_table import RULES
-from modelpivot.plans.rules import Ground, apply_rules
+from modelpivot.plans.rules import apply_rules
 
 ROUND_TOKENS = 1024
 WEIGHT_SUFFIXES = (".safetensors", ".gguf", ".bin", ".pt", ".pth")
@@ -123,6 +124,7 @@ def _version(facts: Facts) -> str:
 
 
 def _asked_bits(recipe: Recipe, config: ModelConfig) -> int | None:
-    """Bits of the cache: by flag, else by the checkpoint."""
-    word = str(recipe.serve.args.get("kv-cache-dtype") or declared_kv(config, recipe.patches))
-    return 8 if word.startswith(("fp8", "int8")) else 4 if word.startswith("nvfp4") else None
+    """Bits of the cache, in float: by flag, else by any place of the checkpoint."""
+    flag = str(recipe.serve.args.get("kv-cache-dtype") or "auto")
+    word = asked_kv(config, recipe.patches) if flag == "auto" else flag
+    return 8 if word.startswith("fp8") else 4 if word.startswith("nvfp4") else None

@@ -15,9 +15,9 @@ from modelpivot.plans.engine_words import parse_words
 from modelpivot.plans.families import family_of
 from modelpivot.plans.fit import judge_fit
 from modelpivot.plans.fit_weights import sum_files
+from modelpivot.plans.ground import Ground, holds
 from modelpivot.plans.kv import declared_kv
 from modelpivot.plans.rule_table import RULES
-from modelpivot.plans.rules import Ground, holds
 
 SIZES = (1, 2, 4, 8)
 CARD_BYTES = 80 * 10**9

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from modelpivot.models.fit import Fit
+from modelpivot.models.patched import PatchedFile
 from modelpivot.models.plan import Plan
 from modelpivot.plans.say import say_fit
 
@@ -29,9 +30,18 @@ def plan_markdown(plan: Plan) -> str:
     lines += _section("Otherwise", plan.fit.advice if isinstance(plan.fit, Fit) else [])
     lines += _table("Choices", ("what", "value", "because"), [(one.name, one.value, one.reason) for one in plan.choices])
     lines += _section("Rules that hold here", (_say_rule(rule.id, rule.why, rule.link, rule.did) for rule in plan.rules))
+    lines += patched_markdown(plan.patched)
     lines += _section("Packages that would change", (str(change) for change in plan.packages))
     lines += _section("Could make room", (f"{one.what} at `{one.path}`: {one.size_bytes:,} bytes, costs {one.costs}" for one in plan.room))
     return "\n".join([*lines, *_section("What clients notice", plan.clients)]).rstrip() + "\n"
+
+
+def patched_markdown(files: Sequence[PatchedFile]) -> list[str]:
+    """Every patched file with its digests and what differs."""
+    lines = [] if not files else ["## Patched in the view", ""]
+    for file in files:
+        lines += [f"`{file.file}` {file.before[:12]} -> {file.after[:12]}", "", "````diff", *file.diff, "````", ""]
+    return lines
 
 
 def _steps(plan: Plan) -> list[str]:

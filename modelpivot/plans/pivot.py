@@ -25,6 +25,7 @@ from modelpivot.plans.estimates import say_gap, with_estimates
 from modelpivot.plans.fit_blockers import engine_check_blockers, fit_blockers, fit_warnings, rule_blockers
 from modelpivot.plans.host_notes import host_blockers, host_warnings
 from modelpivot.plans.notes import find_warnings, open_questions
+from modelpivot.plans.patched import plan_patched
 from modelpivot.plans.release import candidate_release
 from modelpivot.plans.room import missing_room, removables, room_questions, say_strategy
 from modelpivot.plans.steps import is_serving, missing_steps
@@ -51,6 +52,7 @@ def plan_pivot(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine) -
         rules=decided.applied,
         room=[] if is_done else room,
         choices=[*make_choices(decided.recipe, host, facts, engine, decided.reasons), *environment_choices(recipe, facts, engine)],
+        patched=plan_patched(decided.recipe, facts),
         packages=package_changes(recipe, facts, engine),
         steps=steps,
         blockers=[] if is_done else _blockers(decided, host, facts, engine, candidate),

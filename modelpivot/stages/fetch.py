@@ -9,6 +9,7 @@ from modelpivot.files import write_model
 from modelpivot.models.manifest import Manifest, Verified
 from modelpivot.models.plan import Plan
 from modelpivot.stages.context import Context
+from modelpivot.stages.patch import patch_again
 from modelpivot.weights.fetch import FetchOptions, fetch_manifest
 from modelpivot.weights.layout import WeightsFolder
 from modelpivot.weights.receipts import unproved_files
@@ -37,6 +38,7 @@ def fetch(context: Context, plan: Plan) -> Verified:
         tell=tell,
         options=FetchOptions(reserve_bytes=context.host.disk_reserve_bytes),
     )
+    patch_again(directory, tell)
     verified = verify_directory(directory, manifest, tell=tell)
     write_model(context.run.verified, verified)
     require_complete(verified)

@@ -13,6 +13,7 @@ from modelpivot.files import read_model, write_model
 from modelpivot.models.benchmark import Check, Measurement
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.event import Event
+from modelpivot.models.patched import PatchedFile
 from modelpivot.models.release import Release
 from modelpivot.models.result import ExitCode, RunOutcome, RunResult, StageTime
 from modelpivot.models.upgrade import UpgradeResult
@@ -43,6 +44,7 @@ SAID_NO: tuple[RunOutcome, ...] = ("regressed", "failed_to_start")
 BLOCKED = (ExitCode.BLOCKED, ExitCode.HELD, ExitCode.USAGE)
 
 _CHECKS = TypeAdapter(list[Check])
+_PATCHED = TypeAdapter(list[PatchedFile])
 _MEASUREMENTS = TypeAdapter(list[Measurement])
 
 
@@ -70,6 +72,7 @@ def report(state: StatePaths, run_id: str) -> RunResult:
         lost_requests=moved.lost.lost_requests if moved else None,
         stages=stage_times(events),
         checks=_collect(events, "checks", _CHECKS),
+        patched=_collect(events, "patched", _PATCHED),
         benchmark=_collect(events, "measurements", _MEASUREMENTS),
         cause=list(cutover.cause) if cutover and cutover.cause else _texts(last, "cause"),
         flow_run_id=_text(began.get("flow_run_id")),
@@ -176,7 +179,7 @@ def _base_url(state: StatePaths, release_id: str | None) -> str | None:
     return release.endpoint.base_url if release else None
 
 
-def _collect(events: Sequence[Event], key: str, adapter: TypeAdapter[list[Check]] | TypeAdapter[list[Measurement]]) -> list:  # type: ignore[type-arg]
+def _collect(events: Sequence[Event], key: str, adapter: TypeAdapter) -> list:  # type: ignore[type-arg]
     """What the stages told under `key`, the last word of each stage; a step of the switch counts once a release."""
     told = {(event.stage, event.data.get("release")): event.data[key] for event in events if key in event.data}
     return [item for value in told.values() for item in adapter.validate_python(value)]

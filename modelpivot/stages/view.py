@@ -3,16 +3,19 @@
 import time
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from modelpivot.errors import PreconditionError
 from modelpivot.files import safe_join
 from modelpivot.models.manifest import Manifest
 from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Patch
 from modelpivot.models.release import Release
-from modelpivot.operations.config_file import apply_patch
+from modelpivot.plans.patching import apply_patches, describe_patched
 from modelpivot.stages.context import Context
 from modelpivot.stages.told import told
 from modelpivot.state.releases import read_release, write_release
+from modelpivot.weights.patched import fetched_file, read_patched
 from modelpivot.weights.view import is_view_right, make_view
 
 
@@ -22,36 +25,34 @@ def freeze(context: Context, plan: Plan) -> Release:
         raise PreconditionError("the plan knows no release to freeze", hint="mend what blocks the plan, then run it again")
     candidate, manifest = plan.candidate, plan.manifest
     with told(context.journal, "patch config", f"view of {candidate.id}") as (tell, ending):
-        patched = patched_files(candidate, manifest)
+        texts = fetched_texts(candidate, manifest)
+        patched = apply_patches(texts, candidate.patches)
         is_there = is_view_right(candidate.view_dir, candidate.weights_dir, manifest, patched)
-        make_view(candidate.view_dir, candidate.weights_dir, manifest, patched)
+        make_view(candidate.view_dir, candidate.weights_dir, manifest, patched, candidate.patches)
         for patch in candidate.patches:
             if patch.file in patched:
                 tell("log", f"{patch.file}: {patch.pointer} {'removed' if patch.remove else 'set'}: {patch.why}")
         release, is_frozen = _write(context, candidate)
         message = f"{candidate.view_dir}: {len(manifest.files)} files, {len(patched)} patched"
-        ending.nothing_to_do(message) if is_there and is_frozen else ending.finish(message)
+        files: JsonValue = [file.model_dump(mode="json") for file in describe_patched(texts, patched, candidate.patches)]
+        (ending.nothing_to_do if is_there and is_frozen else ending.finish)(message, patched=files)
     return release
 
 
-def patched_files(candidate: Release, manifest: Manifest) -> dict[str, str]:
-    """The new text of every file that a patch changes, by name; made of the fetched files, which stay as they are."""
+def fetched_texts(candidate: Release, manifest: Manifest) -> dict[str, str]:
+    """Every file that a patch names, as it was fetched. PreconditionError for one that the repository has not, unless it may be missing."""
     names = {file.path for file in manifest.files}
-    texts: dict[str, str] = {}
-    for patch in candidate.patches:
-        if patch.file in names:
-            text = texts[patch.file] if patch.file in texts else _read(candidate.weights_dir, patch)
-            texts[patch.file] = apply_patch(text, patch)
-        elif not patch.if_present:
-            raise PreconditionError(f"{patch.file}: no such file in {manifest.repo}", hint="mend the patch in the recipe")
-    return texts
+    if absent := [patch.file for patch in candidate.patches if patch.file not in names and not patch.if_present]:
+        raise PreconditionError(f"{absent[0]}: no such file in {manifest.repo}", hint="mend the patch in the recipe")
+    return {patch.file: _read(candidate.weights_dir, patch) for patch in candidate.patches if patch.file in names}
 
 
 def _read(weights_dir: Path, patch: Patch) -> str:
+    path = safe_join(weights_dir, patch.file)
     try:
-        return safe_join(weights_dir, patch.file).read_bytes().decode()
+        return fetched_file(weights_dir, patch.file, read_patched(weights_dir)).read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise PreconditionError(f"{weights_dir / patch.file}: {error}", hint="fetch the weights again") from error
+        raise PreconditionError(f"{path}: {error}", hint="fetch the weights again") from error
 
 
 def _write(context: Context, candidate: Release) -> tuple[Release, bool]:

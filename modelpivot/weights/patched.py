@@ -1,27 +1,55 @@
-"""What a view holds in place of what was fetched: digests before and after, kept in the view (`.modelpivot/patched.json`)."""
+"""What a directory holds in place of what was fetched: a view's patched files, or those that `modelpivot patch` changed in a plain directory.
 
+.modelpivot/patched.json       digests before and after, the patches, and where a link stood
+            original/<path>    of a plain directory: the file as it was, the very inode where it was no link
+"""
+
+from collections.abc import Mapping
 from pathlib import Path
 
-from modelpivot.files import read_model
+from pydantic import Field
+
+from modelpivot.files import hash_file, read_model
 from modelpivot.models.frozen import Frozen
+from modelpivot.models.recipe import Patch
 from modelpivot.weights.layout import OWN
 
 
 class PatchRecord(Frozen):
-    """Digests (sha256) of the patched files by path."""
+    """Digests (sha256) of the patched files by path, and what was done."""
 
-    repo: str
-    commit: str
-    before: dict[str, str]
-    after: dict[str, str]
+    repo: str = ""
+    commit: str = ""
+    """Both empty for a directory that no manifest describes."""
+    before: dict[str, str] = Field(default_factory=dict)
+    after: dict[str, str] = Field(default_factory=dict)
+    patches: list[Patch] = Field(default_factory=list)
+    links: dict[str, str] = Field(default_factory=dict)
+    """Path -> where the link led that stood there."""
 
 
-def patch_record_path(view_dir: Path) -> Path:
-    """Where the record lies in a view."""
-    return view_dir / OWN / "patched.json"
+def patch_record_path(directory: Path) -> Path:
+    """Where the record lies."""
+    return directory / OWN / "patched.json"
+
+
+def original_path(directory: Path, path: str) -> Path:
+    """Where a file of a plain directory is kept as it was before it was patched."""
+    return directory / OWN / "original" / path
+
+
+def read_record(directory: Path) -> PatchRecord | None:
+    """None: nothing here was ever patched."""
+    return read_model(patch_record_path(directory), PatchRecord)
 
 
 def read_patched(directory: Path) -> dict[str, str]:
-    """Path -> sha256 of every patched file; empty for a directory that is no view."""
-    record = read_model(patch_record_path(directory), PatchRecord)
+    """Path -> sha256 of every patched file; empty where nothing is patched."""
+    record = read_record(directory)
     return record.after if record else {}
+
+
+def fetched_file(directory: Path, path: str, patched: Mapping[str, str]) -> Path:
+    """The file as it was fetched: what is kept of it where it was patched in place (`patched`: what `read_patched` says), else itself."""
+    kept, here = original_path(directory, path), directory / path
+    return kept if path in patched and kept.is_file() and here.is_file() and hash_file(here) == patched[path] else here

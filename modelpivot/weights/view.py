@@ -2,30 +2,34 @@
 
 view/model-00001-of-00009.safetensors -> <weights dir>/model-00001-of-00009.safetensors
      config.json                         a file of its own, patched where a rule says so
-     .modelpivot/patched.json            digests before and after of what was patched
+     .modelpivot/patched.json            digests before and after of what was patched, and the patches
+
+Where `modelpivot patch` changed the fetched directory itself, what it keeps of the files as they were is taken.
 """
 
 import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from modelpivot.errors import IntegrityError, PreconditionError
 from modelpivot.files import hash_file, safe_join, sync_directory, write_atomic, write_model
 from modelpivot.models.manifest import Manifest, ManifestFile
+from modelpivot.models.recipe import Patch
 from modelpivot.weights.layout import OWN, is_weights, require_safe
-from modelpivot.weights.patched import PatchRecord, patch_record_path
+from modelpivot.weights.patched import PatchRecord, fetched_file, patch_record_path, read_patched
 
 SMALL_BYTES = 64 << 20
 """Larger files are linked whatever their name."""
 
 
-def make_view(view_dir: Path, weights_dir: Path, manifest: Manifest, patched: Mapping[str, str]) -> None:
+def make_view(view_dir: Path, weights_dir: Path, manifest: Manifest, patched: Mapping[str, str], patches: Sequence[Patch] = ()) -> None:
     """Lay the view out beside its place and rename it there; nothing to do when it stands there alike.
 
-    `patched` holds the whole new text of a file by its path. PreconditionError when it names a file that the manifest has not, or is linked.
+    `patched` holds the whole new text of a file by its path, `patches` what made it so. PreconditionError when it names a file that the manifest
+    has not, or is linked.
     """
     require_safe(manifest)
     _check_patched(manifest, patched)
@@ -35,6 +39,7 @@ def make_view(view_dir: Path, weights_dir: Path, manifest: Manifest, patched: Ma
     fresh = view_dir.with_name(f".{view_dir.name}.{secrets.token_hex(4)}.tmp")
     try:
         _lay_out(fresh, weights_dir, manifest, patched)
+        _record(fresh, weights_dir, manifest, patched, patches)
         _replace_directory(view_dir, fresh)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -45,7 +50,11 @@ def is_view_right(view_dir: Path, weights_dir: Path, manifest: Manifest, patched
     expected = {file.path for file in manifest.files} | {f"{OWN}/patched.json"}
     if not view_dir.is_dir() or {path.relative_to(view_dir).as_posix() for path in view_dir.rglob("*") if not _is_folder(path)} != expected:
         return False
-    return all(_is_entry_right(view_dir / file.path, weights_dir / file.path, file, patched.get(file.path)) for file in manifest.files)
+    in_place = read_patched(weights_dir)
+    return all(
+        _is_entry_right(view_dir / file.path, fetched_file(weights_dir, file.path, in_place), file, patched.get(file.path))
+        for file in manifest.files
+    )
 
 
 def _check_patched(manifest: Manifest, patched: Mapping[str, str]) -> None:
@@ -74,8 +83,9 @@ def _is_entry_right(entry: Path, fetched: Path, file: ManifestFile, text: str | 
 
 
 def _lay_out(fresh: Path, weights_dir: Path, manifest: Manifest, patched: Mapping[str, str]) -> None:
+    in_place = read_patched(weights_dir)
     for file in manifest.files:
-        entry, fetched = safe_join(fresh, file.path), weights_dir / file.path
+        entry, fetched = safe_join(fresh, file.path), fetched_file(weights_dir, file.path, in_place)
         entry.parent.mkdir(parents=True, exist_ok=True)
         if not fetched.is_file():
             raise IntegrityError(f"{fetched}: expected a file, found none", hint="fetch it again (modelpivot fetch)")
@@ -85,9 +95,15 @@ def _lay_out(fresh: Path, weights_dir: Path, manifest: Manifest, patched: Mappin
             write_atomic(entry, text)
         else:
             write_atomic(entry, fetched.read_bytes())
-    before = {path: hash_file(weights_dir / path) for path in sorted(patched)}
+
+
+def _record(fresh: Path, weights_dir: Path, manifest: Manifest, patched: Mapping[str, str], patches: Sequence[Patch]) -> None:
+    in_place = read_patched(weights_dir)
+    before = {path: hash_file(fetched_file(weights_dir, path, in_place)) for path in sorted(patched)}
     after = {path: hashlib.sha256(text.encode()).hexdigest() for path, text in sorted(patched.items())}
-    write_model(patch_record_path(fresh), PatchRecord(repo=manifest.repo, commit=manifest.commit, before=before, after=after))
+    done = [patch for patch in patches if patch.file in patched]
+    record = PatchRecord(repo=manifest.repo, commit=manifest.commit, before=before, after=after, patches=done)
+    write_model(patch_record_path(fresh), record)
 
 
 def _replace_directory(view_dir: Path, fresh: Path) -> None:

@@ -150,7 +150,10 @@ def test_the_language_model_is_found_inside(key: str) -> None:
 
 def test_every_place_of_a_quantization_is_told_and_one_counts() -> None:
     """E6: config.json goes before hf_quant_config.json, which counts where config.json has no block."""
-    older: dict[str, JsonValue] = {"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}}
+    older: dict[str, JsonValue] = {
+        "producer": {"name": "modelopt"},
+        "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"},
+    }
     both, alone = parse_model_config({"quantization_config": BLOCK}, older), parse_model_config({}, older)
     assert [(place.file, place.counts) for place in both.quantizations] == [("config.json", True), ("hf_quant_config.json", False)]
     assert [(setting.file, setting.counts) for setting in both.kv_settings] == [("config.json", True), ("hf_quant_config.json", False)]

@@ -1,169 +1,190 @@
-"""One value changes and every other byte stays, for any JSON in any layout."""
+"""A file patched in place and put back: never through a link, and to the byte."""
 
-import json
-import random
-from typing import Any
+import hashlib
+import os
+import signal
+import sys
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pydantic import JsonValue
 
 from modelpivot.errors import PreconditionError
-from modelpivot.models.pointer import NOWHERE, is_same, value_at
 from modelpivot.models.recipe import Patch
-from modelpivot.operations.config_file import apply_patch
+from modelpivot.operations.config_file import held, patch_files, revert_files
+from modelpivot.weights.patched import fetched_file, read_patched, read_record
 
-CONFIG = """{
-    "architectures": ["KimiK25ForConditionalGeneration"],
-    "quantization_config": {
-        "quant_method": "modelopt",   "ignore": [ "a",  "b\\"}" ],
-        "kv_cache_scheme": {
-            "dynamic": false,
-            "num_bits": 8, "type": "float"
-        },
-        "producer": {"name":"modelopt"}
-    },
-\t"last":  1e-05
-}
-"""
-SCHEME = {"dynamic": False, "num_bits": 8, "type": "float"}
-TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=6)
-SCALARS = st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False) | TEXT
-DOCUMENTS = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4), max_leaves=20)
+OLD, NEW = '{"a": 1,\r\n\t"b": 2}\n', '{"a": 1}\n'
+PATCH = Patch(pointer="/b", expected=2, remove=True, why="test")
 
 
-def patch(pointer: str, **fields: Any) -> Patch:
-    """A patch with a reason."""
-    return Patch(pointer=pointer, why="test", **fields)
+def identity(path: Path) -> tuple[int, int, int, bytes]:
+    """Inode, mode, time of last change of the bytes, and the bytes; of the name itself."""
+    stat = path.lstat()
+    return stat.st_ino, stat.st_mode, stat.st_mtime_ns, path.read_bytes()
 
 
-def lay_out(value: JsonValue, dice: random.Random) -> str:
-    """The value as JSON in a layout that no writer would choose: blanks anywhere, escapes at will, `1` as `1` and floats as they come."""
-
-    def gap() -> str:
-        return "".join(dice.choices(" \n\t\r", k=dice.choice((0, 0, 1, 3))))
-
-    def text(word: str) -> str:
-        return json.dumps(word, ensure_ascii=dice.random() < 0.5)
-
-    if isinstance(value, dict):
-        body = ",".join(f"{gap()}{text(key)}{gap()}:{gap()}{lay_out(item, dice)}{gap()}" for key, item in value.items())
-        return "{" + (body or gap()) + "}"
-    if isinstance(value, list):
-        return "[" + (",".join(f"{gap()}{lay_out(item, dice)}{gap()}" for item in value) or gap()) + "]"
-    return text(value) if isinstance(value, str) else json.dumps(value)
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A directory with one config."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text(OLD, newline="")
+    return tmp_path / "model"
 
 
-def pointers(value: JsonValue, prefix: str = "") -> list[str]:
-    """Every place in the document below its root."""
-    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    found = []
-    for key, item in members:
-        here = f"{prefix}/{str(key).replace('~', '~0').replace('/', '~1')}"
-        found += [here, *pointers(item, here)]
-    return found
+def put(model: Path, text: str = NEW) -> None:
+    """The patch."""
+    with held(model):
+        patch_files(model, {"config.json": text}, [PATCH])
 
 
-def patched(document: JsonValue, pointer: str, new: JsonValue, *, remove: bool) -> JsonValue:
-    """The document changed as Python values: what the text must say."""
-    result: Any = json.loads(json.dumps(document))
-    parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
-    holder = result
-    for part in parts[:-1]:
-        holder = holder[int(part)] if isinstance(holder, list) else holder[part]
-    key: Any = int(parts[-1]) if isinstance(holder, list) else parts[-1]
-    if remove:
-        del holder[key]
-    else:
-        holder[key] = new
-    return result  # type: ignore[no-any-return]
+def back(model: Path) -> list[str]:
+    """The way back."""
+    with held(model):
+        return revert_files(model)
 
 
-@given(document=DOCUMENTS, new=DOCUMENTS, remove=st.booleans(), seed=st.integers(0, 2**32), data=st.data())
-def test_the_text_says_what_the_patched_document_says(
-    document: JsonValue, new: JsonValue, remove: bool, seed: int, data: st.DataObject
-) -> None:
-    """For any JSON, any layout and any place in it; everything before and after the cut is kept."""
-    places = pointers(document)
-    if not places:
-        return
-    pointer = data.draw(st.sampled_from(places))
-    text = lay_out(document, random.Random(seed))
-    old = value_at(document, pointer)
-    assert old is not NOWHERE
-    changed = apply_patch(text, patch(pointer, expected=old, new=new, remove=remove))
-    if not remove and is_same(old, new):
-        assert changed == text
-        return
-    assert json.loads(changed) == patched(document, pointer, new, remove=remove)
-    assert _is_one_cut(text, changed, json.dumps(new, ensure_ascii=False) if not remove else "")
+def test_the_very_file_comes_back(model: Path) -> None:
+    """Same inode, mode, time and bytes; nothing of ours is left."""
+    before = identity(model / "config.json")
+    put(model)
+    assert (model / "config.json").read_text() == NEW
+    assert back(model) == ["config.json"]
+    assert identity(model / "config.json") == before
+    assert [path.name for path in model.iterdir()] == ["config.json"]
+    assert back(model) == []
 
 
-def _is_one_cut(before: str, after: str, put: str) -> bool:
-    """Whether `after` is `before` with one stretch replaced by `put`."""
-    return any(
-        before.startswith(after[:at]) and after[at : at + len(put)] == put and before[at:].endswith(after[at + len(put) :])
-        for at in range(len(after) - len(put) + 1)
-    )
+def test_the_record_says_what_was_done(model: Path) -> None:
+    """Digests before and after, and the patch with its reason."""
+    put(model)
+    record = read_record(model)
+    assert record and record.patches == [PATCH]
+    assert record.before == {"config.json": hashlib.sha256(OLD.encode()).hexdigest()}
+    assert record.after == {"config.json": hashlib.sha256(NEW.encode()).hexdigest()} == read_patched(model)
 
 
-def test_a_removed_key_takes_its_lines_and_nothing_else() -> None:
-    """Byte for byte the file without the key's own lines."""
-    removed = apply_patch(CONFIG, patch("/quantization_config/kv_cache_scheme", expected=SCHEME, remove=True))
-    start = CONFIG.index('"kv_cache_scheme"')
-    assert removed == CONFIG[:start] + CONFIG[CONFIG.index('"producer"') :]
+def test_a_link_is_replaced_and_what_it_leads_to_stays(model: Path) -> None:
+    """W7: the shared blob keeps inode, time and bytes; the way back makes the same link."""
+    blob = model.parent / "blobs" / "abc"
+    blob.parent.mkdir()
+    (model / "config.json").rename(blob)
+    (model / "config.json").symlink_to("../blobs/abc")
+    before = identity(blob)
+    put(model)
+    assert not (model / "config.json").is_symlink()
+    assert identity(blob) == before
+    assert fetched_file(model, "config.json", read_patched(model)).read_text() == OLD.replace("\r\n", "\n")
+    back(model)
+    assert (model / "config.json").readlink() == Path("../blobs/abc")
+    assert identity(blob) == before
 
 
-def test_a_removed_last_key_leaves_no_comma() -> None:
-    """The comma before it goes, the bracket's indentation stays."""
-    assert apply_patch('{\n  "a": 1,\n  "b": 2\n}\n', patch("/b", expected=2, remove=True)) == '{\n  "a": 1\n}\n'
+def test_a_link_whose_blob_went_away_comes_back_as_a_file(model: Path) -> None:
+    """The bytes are kept beside, so that a cache that was cleaned costs nothing."""
+    blob = model.parent / "blob"
+    (model / "config.json").rename(blob)
+    (model / "config.json").symlink_to(blob)
+    put(model)
+    blob.unlink()
+    back(model)
+    assert (model / "config.json").read_bytes() == OLD.encode()
 
 
-def test_null_is_put_where_the_key_must_stay() -> None:
-    """NVFP4 needs the key: its value alone changes."""
-    text = '{"quantization": {"quant_algo": "NVFP4",  "kv_cache_quant_algo" : "FP8"}}'
-    changed = apply_patch(text, patch("/quantization/kv_cache_quant_algo", expected="FP8", new=None))
-    assert changed == text.replace('"FP8"', "null")
+def test_the_other_name_of_a_hard_link_stays(model: Path) -> None:
+    """W7: another name of the same file keeps its bytes, and the two are one again after."""
+    other = model.parent / "other.json"
+    other.hardlink_to(model / "config.json")
+    put(model)
+    assert other.read_bytes() == OLD.encode()
+    back(model)
+    assert (model / "config.json").samefile(other)
 
 
-def test_applying_it_again_changes_nothing() -> None:
-    """Removed stays removed, new stays new."""
-    for one in (patch("/last", expected=1e-05, remove=True), patch("/last", expected=1e-05, new="x")):
-        once = apply_patch(CONFIG, one)
-        assert apply_patch(once, one) == once
+def test_rights_are_those_of_the_file(model: Path) -> None:
+    """What the engine's user could read it still can, and nobody else."""
+    (model / "config.json").chmod(0o640)
+    put(model)
+    assert (model / "config.json").stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.parametrize(
-    ("pointer", "expected", "found"),
-    [
-        ("/last", 2, "1e-05"),
-        ("/quantization_config/kv_cache_scheme", {"num_bits": 8}, '"dynamic"'),
-        ("/quantization_config/kv_cache_scheme/dynamic", 0, "false"),
-        ("/quantization_config/absent", None, "nothing"),
-        ("/architectures/1", "x", "nothing"),
-        ("/architectures/00", "x", "nothing"),
-    ],
-)
-def test_another_value_than_expected_is_not_changed(pointer: str, expected: JsonValue, found: str) -> None:
-    """The message names file, pointer, expected and found; false is not 0 and nothing is not null."""
-    with pytest.raises(PreconditionError) as caught:
-        apply_patch(CONFIG, patch(pointer, expected=expected, new="other"))
-    message = caught.value.message
-    assert "config.json" in message
-    assert pointer in message
-    assert json.dumps(expected) in message
-    assert found in message
+def test_a_second_patch_goes_back_to_the_first_file(model: Path) -> None:
+    """Both patches are recorded; the file before the first is what comes back."""
+    put(model)
+    put(model, "{}\n")
+    assert read_record(model) == read_record(model)
+    assert (model / "config.json").read_text() == "{}\n"
+    back(model)
+    assert (model / "config.json").read_bytes() == OLD.encode()
 
 
-@pytest.mark.parametrize("text", ["", "{", "not json", '{"a": 1,}', "\ufeff{}"])
-def test_what_is_no_json_is_refused(text: str) -> None:
-    """Named with the file, never half changed."""
-    with pytest.raises(PreconditionError, match="not JSON"):
-        apply_patch(text, patch("/a", expected=1, new=2))
+def test_a_file_fetched_anew_is_what_comes_back(model: Path) -> None:
+    """A download between two patches: the way back leads to the newer file."""
+    put(model)
+    (model / "config.json").unlink()
+    (model / "config.json").write_text('{"b": 2, "c": 3}')
+    put(model, '{"c": 3}')
+    back(model)
+    assert (model / "config.json").read_text() == '{"b": 2, "c": 3}'
 
 
-def test_a_key_that_stands_twice_is_not_changed() -> None:
-    """Readers disagree on which of them counts, so neither is touched."""
-    with pytest.raises(PreconditionError, match="stands 2 times"):
-        apply_patch('{"a": 1, "a": 2}', patch("/a", expected=2, new=3))
+def test_a_file_that_somebody_changed_since_is_not_put_back(model: Path) -> None:
+    """Their work is not thrown away: refused, with what was expected."""
+    put(model)
+    (model / "config.json").write_text('{"mine": true}')
+    with pytest.raises(PreconditionError, match="found another"):
+        back(model)
+    assert (model / "config.json").read_text() == '{"mine": true}'
+
+
+def test_our_own_folder_as_a_link_is_refused(model: Path) -> None:
+    """What is kept would land elsewhere."""
+    (model / ".modelpivot").symlink_to(model.parent)
+    with pytest.raises(PreconditionError, match="found a link"):
+        put(model)
+    assert sorted(path.name for path in model.parent.iterdir()) == ["model"]
+
+
+def kill_at(step: int, model: Path, work: str) -> bool:
+    """Do it in a child that SIGKILLs itself at its n-th call that opens, renames, links or removes. Whether it was killed."""
+    child = os.fork()
+    if child == 0:
+        left = [step]
+
+        def count(event: str, _: object) -> None:
+            if event in ("open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "os.symlink"):
+                left[0] -= 1
+                if left[0] < 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(count)
+        (put if work == "put" else back)(model)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+@pytest.mark.parametrize("work", ["put", "back"])
+def test_killed_at_any_call_the_file_is_old_or_new(tmp_path: Path, work: str, is_link: bool) -> None:
+    """Whole, one or the other; the same call again ends it, and the way back still leads to the very bytes."""
+    is_killed, step = True, 0
+    while is_killed:
+        model = tmp_path / str(step) / "model"
+        model.mkdir(parents=True)
+        (model / "config.json").write_bytes(OLD.encode())
+        if is_link:
+            (model / "config.json").rename(model.parent / "blob")
+            (model / "config.json").symlink_to("../blob")
+        if work == "back":
+            put(model)
+        is_killed = kill_at(step, model, work)
+        assert (model / "config.json").read_bytes() in (OLD.encode(), NEW.encode()), step
+        assert {path.name for path in model.iterdir()} <= {"config.json", ".modelpivot"}
+        if work == "put":
+            put(model)
+            assert (model / "config.json").read_bytes() == NEW.encode(), step
+        back(model)
+        assert (model / "config.json").read_bytes() == OLD.encode(), step
+        assert (model / "config.json").is_symlink() == is_link
+        step += 1
+    assert step > 10

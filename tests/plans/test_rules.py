@@ -1,5 +1,7 @@
 """Compatibility rules: when they hold, what they do, and that the recipe's own word goes before them."""
 
+import hashlib
+import json
 from typing import Any
 
 import pytest
@@ -7,11 +9,15 @@ import pytest
 from modelpivot.facts.model_config import parse_model_config
 from modelpivot.models.facts import Facts, GpuLink, Gpus, ModelCard
 from modelpivot.models.frozen import Unread
+from modelpivot.models.model_config import ModelConfig
 from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Recipe
+from modelpivot.models.rule import Means, Rule, When
 from modelpivot.plans.families import FAMILIES, family_of
+from modelpivot.plans.ground import Ground
 from modelpivot.plans.pivot import plan_pivot
 from modelpivot.plans.rule_table import RULES
+from modelpivot.plans.rules import Outcome, apply_rules
 from modelpivot.recipes import read_recipe
 from tests.plans.samples import CUDA, HOST
 from tests.recorded import KIMI_CONFIG, facts_of
@@ -187,6 +193,72 @@ def test_a_division_that_the_recipe_leaves_open_takes_its_gpus() -> None:
     chosen = open_recipe.model_copy(update={"serve": open_recipe.serve.model_copy(update={"args": args})})
     made = plan(facts(card=ModelCard()), chosen)
     assert made.candidate and made.candidate.start.argv[made.candidate.start.argv.index("--tensor-parallel-size") + 1] == "8"
+
+
+def outcome(rules: list[Rule], chosen: Recipe, *, version: str = "0.32.0") -> Outcome:
+    """These rules over the brief's model on its cards."""
+    given = facts()
+    assert isinstance(given.model.summary, ModelConfig) and isinstance(given.host.gpus, Gpus)
+    return apply_rules(rules, Ground(chosen, given.model.summary, given.host.gpus.gpus, [], version, 8))
+
+
+def test_a_rule_has_a_means_for_each_version() -> None:
+    """One rule, two means, each with its versions: the flag where the engine honours it, else the patch."""
+    flag = Means(kind="flag", name="kv-cache-dtype", value="bfloat16", engine_versions=">=0.26")
+    rule = Rule(id="both", when=When(), why="test", means=[flag, Means(kind="patch_kv", engine_versions="<0.26")])
+    newer, older, odd = (outcome([rule], recipe(), version=version) for version in ("0.32.0", "0.15.0", "unknown"))
+    assert newer.recipe.serve.args["kv-cache-dtype"] == "bfloat16" and newer.recipe.patches == recipe().patches
+    assert "kv-cache-dtype" not in older.recipe.serve.args and older.recipe.patches
+    assert odd.recipe == recipe()
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (None, {"max_window": "8"}),
+        ('{"other": 1}', {"other": 1, "max_window": "8"}),
+        ('{"max_window": 4}', {"max_window": 4}),
+        ("[1]", [1]),
+        ("not json", "not json"),
+    ],
+)
+def test_hf_overrides_get_one_key_more(said: str | None, expected: Any) -> None:
+    """Beside those that the recipe sets; its own word stays, and what is no object is left."""
+    rule = Rule(id="over", when=When(), why="test", means=[Means(kind="hf_overrides", name="max_window", value="8")])
+    found = outcome([rule], recipe(args={} if said is None else {"hf-overrides": said})).recipe.serve.args["hf-overrides"]
+    assert found == expected or json.loads(str(found)) == expected
+
+
+def test_an_unknown_shape_is_told_in_the_plan() -> None:
+    """Not edited, and the person reads which place it is."""
+    odd = {**KIMI_CONFIG, "quantization_config": {**KIMI_CONFIG["quantization_config"], "kv_cache_scheme": {"bits": 8}}}
+    assert any(
+        "/quantization_config/kv_cache_scheme in a shape that is not known" in warning for warning in plan(facts(config=odd)).warnings
+    )
+
+
+def test_an_attention_that_is_not_told_is_said() -> None:
+    """Without its kind no rule about the cache can be judged."""
+    bare = {"architectures": ["X"], "quantization_config": KIMI_CONFIG["quantization_config"]}
+    made = plan(facts(config=bare))
+    assert patched(made) == set() and any("does not tell the kind of attention" in warning for warning in made.warnings)
+
+
+def test_the_plan_shows_what_differs() -> None:
+    """With the file's text known: digests before and after, and the lines; without, nothing is made up."""
+    text = json.dumps(KIMI_CONFIG, indent=4)
+    [file] = plan(facts(texts={"config.json": text})).patched
+    assert file.before == hashlib.sha256(text.encode()).hexdigest() != file.after
+    assert any("kv_cache_scheme" in line for line in file.diff) and not any("quant_algo" in line for line in file.diff)
+    assert plan(facts()).patched == []
+
+
+def test_a_key_that_stands_twice_blocks_before_anything_is_fetched() -> None:
+    """The plan looks into the text, where the parsed file shows one of them only."""
+    text = '{"quantization_config": {}, ' + json.dumps(KIMI_CONFIG)[1:]
+    made = plan(facts(texts={"config.json": text}))
+    [blocker] = [one for one in made.blockers if one.code == "PATCH_EXPECTS_OTHER"]
+    assert "stands 2 times" in blocker.found and made.patched == []
 
 
 def test_rules_are_data_with_a_reason() -> None:

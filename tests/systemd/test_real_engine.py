@@ -8,7 +8,7 @@ import pytest
 from modelpivot.models.engine import EnvironmentProof
 from modelpivot.models.recipe import Deadlines, Probe
 from modelpivot.models.release import Release, StartSpec
-from modelpivot.operations.config_file import apply_patch
+from modelpivot.plans.patching import apply_patch
 from modelpivot.recipes import read_engine, read_recipe
 from tests.engine_environment import ENGINE, engine_environment, engine_host, engine_models
 from tests.lab.sandbox import Sandbox, missing

@@ -10,6 +10,7 @@ import pytest
 
 from modelpivot.mirror.faults import Fault, answer_fault
 from modelpivot.waiting import wait_for
+from tests.kv_shapes import FP8, flat, top
 from tests.weights.conftest import REPO, SHARD, Lab
 
 CODES = {
@@ -186,3 +187,26 @@ def test_command_imports_only_what_it_uses(whole: Lab, words: tuple[str, ...]) -
     unused = {"rich.console", "httpx", "prefect", "modelpivot.models.recipe", "modelpivot.models.result", "huggingface_hub.utils"}
     unused |= {"urllib3", "pydantic_settings", "tenacity"} if words[0] == "verify" else set()
     assert not unused & set(json.loads(ended.stderr))
+
+
+def quantize(lab: Lab) -> None:
+    """The repository asks for an FP8 KV cache with MLA from now on."""
+    (lab.source / "config.json").write_text(json.dumps(top(flat(kv_cache_scheme=FP8)), indent=2))
+
+
+def test_a_patched_directory_verifies_and_a_download_patches_it_again(lab: Lab) -> None:
+    """W7: verify says PATCHED and complete; fetch brings the file anew and the patch with it; reverted, it is plainly complete."""
+    quantize(lab)
+    assert command(lab, "fetch", REPO, str(lab.directory))[0] == 0
+    fetched = (lab.directory / "config.json").read_bytes()
+    code, done = command(lab, "patch", str(lab.directory), "--compute-capability", "12.0", "--engine-version", "0.15.0")
+    assert (code, done["outcome"]) == (0, "patched")
+    patched = (lab.directory / "config.json").read_bytes()
+    for words in (("verify", str(lab.directory)), ("verify", str(lab.directory), "--full"), ("fetch", REPO, str(lab.directory))):
+        code, verdict = command(lab, *words)
+        assert (code, verdict["verdict"], [each["code"] for each in verdict["problems"]]) == (0, "complete", ["PATCHED"])  # type: ignore[attr-defined]
+        assert (lab.directory / "config.json").read_bytes() == patched
+    assert command(lab, "patch", str(lab.directory), "--revert")[0] == 0
+    code, verdict = command(lab, "verify", str(lab.directory))
+    assert (code, verdict["verdict"], verdict["problems"]) == (0, "complete", [])
+    assert (lab.directory / "config.json").read_bytes() == fetched != patched
