@@ -43,16 +43,29 @@ def parse_flags(flags):
 
 
 def describe(model_config, load_config):
-    get_quant_config = import_name("get_quant_config", "vllm.model_executor.model_loader.weight_utils")
-    resolve = import_name("resolve_kv_cache_dtype_string", "vllm.utils.torch_utils", "vllm.utils")
-    quantization = model_config.quantization
+    parser = parse_quantization(model_config, load_config)
     return {
         "architecture": model_config.architecture,
-        "quantization": quantization,
-        "quantization_parser": type(get_quant_config(model_config, load_config)).__name__ if quantization else None,
-        "kv_cache_dtype": resolve("auto", model_config),
+        "quantization": model_config.quantization,
+        "quantization_parser": type(parser).__name__ if parser else None,
+        "kv_cache_dtype": cache_type(model_config, parser),
         "max_model_len": model_config.max_model_len,
     }
+
+
+def parse_quantization(model_config, load_config):
+    """The engine's parser of the quantization block, read; None: nothing is quantized."""
+    get_quant_config = import_name("get_quant_config", "vllm.model_executor.model_loader.weight_utils")
+    return get_quant_config(model_config, load_config) if model_config.quantization else None
+
+
+def cache_type(model_config, parser):
+    """The KV cache's type where no flag names one: what ModelOpt's block resolves to; else FP8 where the parser kept a scheme and the attention is one
+    that looks at it; `auto` is the model's own type."""
+    resolve = import_name("resolve_kv_cache_dtype_string", "vllm.utils.torch_utils", "vllm.utils")
+    resolved = resolve("auto", model_config)
+    has_scheme = getattr(parser, "kv_cache_scheme", None) is not None and not model_config.use_mla
+    return "fp8" if resolved == "auto" and has_scheme else resolved
 
 
 def main(flags):

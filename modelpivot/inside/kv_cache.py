@@ -23,22 +23,12 @@ def load_beside(name):
 
 def read_kv(accepts, folder):
     arguments = accepts.import_name("AsyncEngineArgs", "vllm.engine.arg_utils")(model=folder, skip_tokenizer_init=True)
-    model_config, load_config = arguments.create_model_config(), arguments.create_load_config()
-    return describe_kv(accepts, model_config, load_config)
-
-
-def describe_kv(accepts, model_config, load_config):
-    """The resolved type where ModelOpt names one; else FP8 where the parser kept a scheme and the attention is one that looks at it."""
-    get_quant_config = accepts.import_name("get_quant_config", "vllm.model_executor.model_loader.weight_utils")
-    resolve = accepts.import_name("resolve_kv_cache_dtype_string", "vllm.utils.torch_utils", "vllm.utils")
-    parser = get_quant_config(model_config, load_config) if model_config.quantization else None
-    cache = resolve("auto", model_config)
-    if cache == "auto" and getattr(parser, "kv_cache_scheme", None) is not None and not model_config.use_mla:
-        cache = "fp8"
+    model_config = arguments.create_model_config()
+    parser = accepts.parse_quantization(model_config, arguments.create_load_config())
     return {
         "quantization": model_config.quantization,
         "parser": type(parser).__name__ if parser else None,
-        "cache": cache,
+        "cache": accepts.cache_type(model_config, parser),
         "scales": any(getattr(parser, name, None) is not None for name in HAS_SCALES),
     }
 

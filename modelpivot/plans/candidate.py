@@ -8,19 +8,25 @@ from pydantic import JsonValue
 
 from modelpivot.models.benchmark import Check
 from modelpivot.models.engine import EngineAnswers
+from modelpivot.models.recipe import Patch
 
 PARSER_FLAGS = {"--tool-call-parser": "tool_parsers", "--reasoning-parser": "reasoning_parsers"}
+KV_KEYS = ("/kv_cache_scheme", "/kv_cache_quant_algo")
 ACCEPTED = "engine accepts the release"
 
 
 def judge_candidate(
-    config: Mapping[str, JsonValue], argv: Sequence[str], answers: EngineAnswers, accepted: Mapping[str, JsonValue] | None
+    config: Mapping[str, JsonValue],
+    argv: Sequence[str],
+    answers: EngineAnswers,
+    accepted: Mapping[str, JsonValue] | None,
+    patches: Sequence[Patch] = (),
 ) -> list[Check]:
     """Every check; what the engine could not be asked has none. `accepted` is the answer of `inside/accepts.py`, None: not asked."""
     checks = [*_judge_parsers(argv, answers), *_judge_quantization(config, answers)]
     if accepted is None or "unasked" in accepted:
         return [*_judge_architecture(config, answers), *checks]
-    return [_judge_accepted(accepted), *checks]
+    return [_judge_accepted(accepted), *_judge_cache(argv, accepted, patches), *checks]
 
 
 def flag_value(argv: Sequence[str], flag: str) -> str | None:
@@ -45,6 +51,15 @@ def _judge_accepted(accepted: Mapping[str, JsonValue]) -> Check:
         return Check(name=ACCEPTED, passed=False, expected="flags and config.json that its own code reads", found=str(refused))
     said = ", ".join(f"{name} {value}" for name, value in accepted.items() if value is not None)
     return Check(name=ACCEPTED, passed=True, expected="flags and config.json that its own code reads", found=said)
+
+
+def _judge_cache(argv: Sequence[str], accepted: Mapping[str, JsonValue], patches: Sequence[Patch]) -> list[Check]:
+    """Where patches took the KV cache's type away: that the engine's own code finds none any more, in no other file either."""
+    is_patched = any(patch.pointer.endswith(KV_KEYS) and (patch.remove or patch.new is None) for patch in patches)
+    found = accepted.get("kv_cache_dtype")
+    if not is_patched or found is None or flag_value(argv, "--kv-cache-dtype") not in (None, "auto"):
+        return []
+    return [Check(name="KV cache type", passed=found == "auto", expected="auto, the model's own type, after the patch", found=str(found))]
 
 
 def _judge_architecture(config: Mapping[str, JsonValue], answers: EngineAnswers) -> list[Check]:

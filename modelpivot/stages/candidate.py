@@ -26,7 +26,7 @@ def check_candidate(context: Context, release: Release) -> list[Check]:
     with told(context.journal, "check engine", f"{engine.distribution} {release.engine_version} on {release.id}") as (tell, ending):
         answers = read_answers(release.environment_dir) or ask_engine(release.environment_dir, engine)
         accepted = ask_accepted(release, tell) if engine.module == "vllm" else None
-        checks = judge_candidate(read_config(release), release.start.argv, answers, accepted)
+        checks = judge_candidate(read_config(release), release.start.argv, answers, accepted, release.patches)
         failed = [str(check) for check in checks if not check.passed]
         ending.finish(
             f"{len(checks) - len(failed)} of {len(checks)} checks passed", checks=[check.model_dump(mode="json") for check in checks]

@@ -1,8 +1,10 @@
 """Whether the engine takes a release, from what it answered."""
 
+import pytest
 from pydantic import JsonValue
 
 from modelpivot.models.engine import EngineAnswers
+from modelpivot.models.recipe import Patch
 from modelpivot.plans.candidate import flag_value, judge_candidate, quantization_method
 
 ANSWERS = EngineAnswers(
@@ -73,3 +75,20 @@ def test_the_method_may_stand_in_text_config() -> None:
     """Multimodal models nest the block; none anywhere is None."""
     nested: dict[str, JsonValue] = {"text_config": {"quantization_config": {"quant_method": "fp8"}}}
     assert (quantization_method(nested), quantization_method({}), quantization_method(CONFIG)) == ("fp8", None, "modelopt")
+
+
+@pytest.mark.parametrize(
+    ("cache", "argv", "is_patched", "is_failed"),
+    [
+        ("auto", ARGV, True, False),
+        ("fp8_e4m3", ARGV, True, True),
+        ("fp8", [*ARGV, "--kv-cache-dtype", "auto"], True, True),
+        ("fp8_e4m3", [*ARGV, "--kv-cache-dtype", "fp8"], True, False),
+        ("fp8_e4m3", ARGV, False, False),
+    ],
+)
+def test_a_patch_that_did_not_reach_the_engine_fails(cache: str, argv: list[str], is_patched: bool, is_failed: bool) -> None:
+    """E6: the engine's own code still finds an FP8 cache somewhere; a flag that asks for it, or no patch, is another matter."""
+    patches = [Patch(pointer="/quantization_config/kv_cache_scheme", remove=True, why="test")] if is_patched else []
+    checks = judge_candidate(CONFIG, argv, ANSWERS, {**TAKEN, "kv_cache_dtype": cache}, patches)
+    assert [check.found for check in checks if not check.passed] == ([cache] if is_failed else [])
