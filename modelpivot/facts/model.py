@@ -80,9 +80,11 @@ def _kept_texts(directory: Path) -> dict[str, str]:
 
 
 def _quantization_file(hub: HubFacts, directory: Path, manifest: Manifest) -> dict[str, JsonValue] | Unread | None:
-    """As the Hub has it, or as it was fetched while the Hub is away; None: the repository has none."""
+    """As the Hub has it, or as it was fetched while the Hub is away; None: the repository has none, or the recipe leaves it out."""
     name = "hf_quant_config.json"
-    if hub.quantization_file is not None or not hub.hub_problem or name not in {file.path for file in manifest.files}:
+    if name not in {file.path for file in manifest.files}:
+        return None
+    if hub.quantization_file is not None or not hub.hub_problem:
         return hub.quantization_file
     return read_kept(directory, name)
 

@@ -4,6 +4,9 @@ import json
 
 from pydantic import JsonValue
 
+LONGEST_INDEX = 12
+"""Digits; no array is longer, and a number without end cannot be read."""
+
 
 class Nowhere:
     """Nothing stands at the pointer: another answer than null."""
@@ -22,7 +25,7 @@ def split_pointer(pointer: str) -> list[str]:
 
 def is_index(part: str) -> bool:
     """True for a plain array index: digits without a leading zero."""
-    return part == "0" or (part.isascii() and part.isdigit() and part[0] != "0")
+    return part == "0" or (part.isascii() and part.isdigit() and part[0] != "0" and len(part) < LONGEST_INDEX)
 
 
 def value_at(document: JsonValue, pointer: str) -> JsonValue | Nowhere:
@@ -39,11 +42,13 @@ def value_at(document: JsonValue, pointer: str) -> JsonValue | Nowhere:
 
 
 def is_same(one: JsonValue | Nowhere, other: JsonValue | Nowhere) -> bool:
-    """Equal as JSON: 8 and 8.0 are the same number, true is not 1, the order of keys says nothing."""
+    """Equal as JSON: 8 and 8.0 are the same number, true is not 1, NaN is NaN, the order of keys says nothing."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(is_same, one, other))
+    if isinstance(one, float) and isinstance(other, float) and one != one and other != other:
+        return True
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 

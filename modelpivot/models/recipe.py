@@ -4,11 +4,12 @@ import re
 from typing import Annotated, Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
-from pydantic import Field, JsonValue, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.hooks import Hooks as Hooks
 from modelpivot.models.packages import PackagePolicy
+from modelpivot.models.patch import Patch as Patch
 from modelpivot.models.source import REPO as REPO
 from modelpivot.models.source import Source as Source
 from modelpivot.models.workload import Floor, Regression, Workload
@@ -103,31 +104,6 @@ class Serve(Frozen):
             if not VARIABLE.fullmatch(name) or "\n" in value or "\0" in value:
                 raise ValueError(f"variable {name!r}: expected a name of letters, digits and _, and a value of one line")
         return env
-
-
-class Patch(Frozen):
-    """One change to a JSON file of the view: at `pointer`, `expected` becomes `new`. Only the view is changed, never the fetched file."""
-
-    file: str = "config.json"
-    if_present: bool = False
-    """True: nothing to do when the repository has no such file."""
-    pointer: str
-    """JSON pointer (RFC 6901), such as /quantization_config/kv_cache_scheme."""
-    expected: JsonValue = None
-    """The value that must stand there; anything else: no edit, and the plan is blocked."""
-    new: JsonValue = None
-    """The value to put; ignored when `remove` is true."""
-    remove: bool = False
-    """True: the key goes."""
-    why: str
-    """The reason, shown in the plan."""
-
-    @field_validator("pointer")
-    @classmethod
-    def _check_pointer(cls, pointer: str) -> str:
-        if not pointer.startswith("/"):
-            raise ValueError(f"expected a JSON pointer that starts with /, found {pointer!r}")
-        return pointer
 
 
 class Probe(Frozen):

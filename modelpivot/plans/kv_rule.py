@@ -27,4 +27,5 @@ def say_unknown(config: ModelConfig) -> list[str]:
 
 def _kv_patch(setting: KvSetting, why: str) -> Patch:
     is_key_needed = setting.pointer.endswith("/kv_cache_quant_algo")
-    return Patch(file=setting.file, pointer=setting.pointer, expected=setting.value, new=None, remove=not is_key_needed, why=why)
+    may_miss = setting.file != "config.json"
+    return Patch(file=setting.file, if_present=may_miss, pointer=setting.pointer, expected=setting.value, remove=not is_key_needed, why=why)

@@ -35,7 +35,9 @@ def patch_blockers(recipe: Recipe, facts: Facts) -> list[Blocker]:
 
 def plan_patched(recipe: Recipe, facts: Facts) -> list[PatchedFile]:
     """What the patches make of the files whose text is known; nothing where one of them does not fit."""
-    texts = facts.model.texts
+    manifest = facts.model.manifest
+    names = set() if isinstance(manifest, Unread) else {file.path for file in manifest.files}
+    texts = {file: text for file, text in facts.model.texts.items() if file in names}
     try:
         return describe_patched(texts, apply_patches(texts, recipe.patches), recipe.patches)
     except PreconditionError:

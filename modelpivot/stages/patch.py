@@ -45,6 +45,10 @@ def patch_directory(directory: Path, target: Target, *, is_dry_run: bool = False
     UsageError for a target or a config.json that cannot be understood; PreconditionError for a release's view, which is made by its plan.
     """
     rules, directory = _asked_rules(target), _plain(directory)
+    if not (directory / "config.json").exists() and any(directory.glob("*.gguf")):
+        return Patching(
+            directory=directory, outcome="unchanged", warnings=["GGUF files hold their own settings: there is no config.json to patch"]
+        )
     with held(directory):
         texts, warnings = read_config_texts(directory)
         config = _summary(texts)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from modelpivot.files import hash_file, read_model
 from modelpivot.models.frozen import Frozen
-from modelpivot.models.recipe import Patch
+from modelpivot.models.patch import Patch
 from modelpivot.weights.layout import OWN
 
 

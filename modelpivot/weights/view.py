@@ -17,7 +17,7 @@ from pathlib import Path
 from modelpivot.errors import IntegrityError, PreconditionError
 from modelpivot.files import hash_file, safe_join, sync_directory, write_atomic, write_model
 from modelpivot.models.manifest import Manifest, ManifestFile
-from modelpivot.models.recipe import Patch
+from modelpivot.models.patch import Patch
 from modelpivot.weights.layout import OWN, is_weights, require_safe
 from modelpivot.weights.patched import PatchRecord, fetched_file, patch_record_path, read_patched
 
@@ -47,8 +47,7 @@ def make_view(view_dir: Path, weights_dir: Path, manifest: Manifest, patched: Ma
 
 def is_view_right(view_dir: Path, weights_dir: Path, manifest: Manifest, patched: Mapping[str, str]) -> bool:
     """Whether the view stands there as `make_view` would make it: same names, links to the same files, same contents."""
-    expected = {file.path for file in manifest.files} | {f"{OWN}/patched.json"}
-    if not view_dir.is_dir() or {path.relative_to(view_dir).as_posix() for path in view_dir.rglob("*") if not _is_folder(path)} != expected:
+    if not patch_record_path(view_dir).is_file() or _names(view_dir) != {file.path for file in manifest.files}:
         return False
     in_place = read_patched(weights_dir)
     return all(
@@ -70,8 +69,10 @@ def is_linked(file: ManifestFile) -> bool:
     return is_weights(file.path) or file.size > SMALL_BYTES
 
 
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
+def _names(view_dir: Path) -> set[str]:
+    """Every file and link below it; what we keep beside them (a verification leaves receipts) is none of an engine's."""
+    inside = [path.relative_to(view_dir) for path in view_dir.rglob("*") if path.is_symlink() or not path.is_dir()]
+    return {path.as_posix() for path in inside if path.parts[0] != OWN}
 
 
 def _is_entry_right(entry: Path, fetched: Path, file: ManifestFile, text: str | None) -> bool:

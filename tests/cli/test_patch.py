@@ -176,6 +176,13 @@ def test_no_directory_is_told(tmp_path: Path) -> None:
     assert patch(tmp_path / "none", *ON_SM120)[0] == patch(tmp_path, *ON_SM120)[0] == ExitCode.USAGE
 
 
+def test_gguf_has_nothing_to_patch(tmp_path: Path) -> None:
+    """Said, and no fault."""
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    code, said = patch(tmp_path, *ON_SM120)
+    assert (code, said["outcome"]) == (0, "unchanged") and "GGUF" in said["warnings"][0]
+
+
 def test_a_releases_view_is_not_touched(model: Path) -> None:
     """It is frozen: its plan makes it."""
     view = model.rename(model.parent / "view")

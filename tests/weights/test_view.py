@@ -55,6 +55,15 @@ def test_second_call_changes_nothing(lab: Lab, view: Path) -> None:
     assert view.stat().st_ino == before
 
 
+def test_a_verified_view_still_stands(lab: Lab, view: Path) -> None:
+    """The receipts that a verification leaves there are none of its files: it is not made again under an engine that serves from it."""
+    make_view(view, lab.directory, lab.manifest, {})
+    before = view.stat().st_ino
+    verify_directory(view, lab.manifest, tell=Told())
+    make_view(view, lab.directory, lab.manifest, {})
+    assert view.stat().st_ino == before
+
+
 @pytest.mark.parametrize("damage", ["extra", "gone", "link", "edited"])
 def test_view_that_differs_is_made_again(lab: Lab, view: Path, damage: str) -> None:
     """Whatever was done to it, the next call puts it right, and nothing is left beside it."""
