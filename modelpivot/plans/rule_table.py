@@ -23,6 +23,12 @@ RULES: tuple[Rule, ...] = (
         tested=["0.26.0"],
     ),
     Rule(
+        id="sparse-mla-sm120",
+        when=When(capabilities=["12.0", "12.1"], attention=["MLA"], is_sparse=True, engine_versions="<0.27"),
+        means=[Means(kind="warn", text="sparse MLA on compute capability 12.x: 0.20 has no kernel for it, 0.27 has; what is between was not looked at")],
+        why="from 0.27 on there is one, and it keeps the cache in FP8 whatever the checkpoint says: nothing to patch (read in the sources)",
+    ),
+    Rule(
         id="fp8-kv-mla-long",
         when=When(capability_below="12.0", kv_bits=8, attention=["MLA"], is_sparse=False, engine_versions="<0.20"),
         means=[Means(kind="warn", text="an FP8 KV cache with MLA was reported to garble conversations of several turns before 0.20: probe one")],

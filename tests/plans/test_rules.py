@@ -120,6 +120,16 @@ def test_with_heads_instead_of_mla_it_is_a_warning() -> None:
     assert patched(made) == set() and "fp8-kv-sm120-heads" in ids(made)
 
 
+@pytest.mark.parametrize(("version", "is_told"), [("0.15.0", True), ("0.32.0", False)])
+def test_sparse_mla_is_told_where_no_kernel_has_it_and_its_cache_stays(version: str, is_told: bool) -> None:
+    """An FP8 cache is what the kernel of these cards wants: no patch; an engine before it is told."""
+    sparse = {**KIMI_CONFIG, "text_config": {**KIMI_CONFIG["text_config"], "index_head_dim": 128}}
+    given = facts(config=sparse)
+    assert isinstance(given.model.summary, ModelConfig) and isinstance(given.host.gpus, Gpus)
+    found = apply_rules(RULES, Ground(recipe(), given.model.summary, given.host.gpus.gpus, [], version, 8))
+    assert ("sparse-mla-sm120" in {rule.id for rule in found.applied}) == is_told and found.recipe.patches == recipe().patches
+
+
 def test_nccl_variables_follow_the_topology() -> None:
     """PCIe only: set. NVLink between the cards, or a topology that was not read: left alone."""
     assert {"NCCL_P2P_LEVEL", "NCCL_PROTO"} <= set(plan(facts()).candidate.start.environment)  # type: ignore[union-attr]
