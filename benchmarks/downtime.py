@@ -1,7 +1,8 @@
 """How long nobody is answered: a switch against stopping and starting the same engine by hand, on this machine.
 
 `python benchmarks/downtime.py --environment DIR [--pairs 5] [--cold]` writes a table to standard output and, with --json, all figures.
-DIR is an environment of an engine that engines.yaml names (`modelpivot env list`); the model is the demo's, made by the engine's Python.
+DIR is an environment of an engine that engines.yaml names (`modelpivot env list`); the model is the demo's, made by the engine's Python. On a GPU:
+`--model FOLDER --gpus 1 --serve "--max-model-len 2048"`; for an environment that modelpivot did not install, `--engine vllm==0.26.0` too.
 
 Both ways go between two releases of one model, in turn, and are seen by one client that asks all the time. By hand is the quickest that a
 person could be: the old process is told to end, and the new one's command is started in the moment when it is gone.
@@ -9,29 +10,35 @@ person could be: the old process is told to end, and the new one's command is st
     warm    both releases have served before: kernels and the model's class are in their caches, all files in memory
     cold    before every way the releases' caches are removed and the page cache is dropped (root); ours then does what a run does before
             its switch: the new release is held against its engine
+
+The same client tells what those who are served notice while the new release is prepared beside them: how long its answers take then, and how long
+in the seconds before. After each way the model is asked for the same text, token by token: a start through the gate must say what a plain one says.
 """
 
 import argparse
 import json
 import os
+import shlex
 import shutil
 import signal
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from modelpivot.benchmark.client import Client
-from modelpivot.facts.endpoint import read_generates
+from benchmarks.asked import TimedClient, percentile, took_between
+from modelpivot.facts.endpoint import Completion, complete, read_generates
 from modelpivot.facts.engine import engine_environ, inside_argv
 from modelpivot.facts.environments import read_stored
 from modelpivot.host import run_command
 from modelpivot.models.cutover import Cutover
+from modelpivot.models.engine import Engine
 from modelpivot.models.host import HostConfig
+from modelpivot.models.recipe import Probe
 from modelpivot.models.release import Endpoint, Release, StartSpec
 from modelpivot.plans.release import CACHES
 from modelpivot.recipes import read_engine
@@ -46,7 +53,10 @@ from modelpivot.waiting import wait_for
 
 EVERY_S = 0.05
 UP_S = 900.0
-FLAGS = ["--enforce-eager", "--max-model-len", "1024", "--dtype", "bfloat16"]
+FLAGS = "--enforce-eager --max-model-len 1024 --dtype bfloat16"
+QUIET_S = 10.0
+"""Seconds in which the client's answers are looked at before anything is prepared."""
+PROMPT, TOKENS = "The quick brown fox jumps over", 32
 
 
 @dataclass
@@ -61,6 +71,24 @@ class Way:
     ready_s: float = 0.0
     own_s: float = 0.0
     warm_s: float = 0.0
+    said: str = ""
+    """What the model says after it."""
+    quiet: list[float] = field(default_factory=list)
+    """Seconds of the client's answers before anything was prepared, and while it was."""
+    busy: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Served:
+    """What is started: an engine of an environment, over a model."""
+
+    environment: Path
+    engine: Engine
+    version: str
+    model: Path
+    flags: list[str]
+    variables: dict[str, str]
+    gpus: int
 
 
 @dataclass
@@ -70,6 +98,8 @@ class Bench:
     context: Context
     releases: tuple[Release, Release]
     is_cold: bool
+    logs: Path
+    """The engine's words of every start."""
 
     @property
     def supervisor(self) -> ProcessSupervisor:
@@ -82,6 +112,11 @@ class Bench:
         wait_for(lambda: answers(release), lambda yes, _: yes or None, what=f"{release.id} to answer", deadline_s=UP_S)
         record_proved(self.context.state, release.id)
         record_current(self.context.state, release.id)
+
+    def keep_log(self, name: str, release: Release) -> None:
+        """Before the release's next start takes its place."""
+        self.logs.mkdir(exist_ok=True)
+        shutil.copy(self.supervisor.log_path(release), self.logs / f"{name}.log")
 
     def end(self) -> None:
         """Everything that was started, a switch that was interrupted first."""
@@ -105,18 +140,22 @@ def answers(release: Release) -> bool:
     return not read_generates(release.endpoint, key=None, timeout_s=10)
 
 
-def make_release(name: str, environment: Path, state: Path, model: Path, port: int) -> Release:
-    """A release of the environment's engine over a model."""
-    stored = read_stored(environment)
-    if stored is None:
-        raise SystemExit(f"{environment}: expected an environment that modelpivot installed and proved")
-    engine, root = read_engine(stored.proof.engine), state / "releases" / name
-    words = ["--model", str(model), "--served-model-name", "bench", "--host", "127.0.0.1", "--port", str(port), *FLAGS]
+def say(release: Release) -> str:
+    """Its answer to one prompt, token by token."""
+    answer = complete(release.endpoint, PROMPT, max_tokens=TOKENS, key=None, timeout_s=60, has_logprobs=True)
+    if not isinstance(answer, Completion):
+        raise SystemExit(f"{release.id}: {answer}")
+    return " ".join(answer.tokens)
+
+
+def make_release(name: str, served: Served, state: Path, port: int) -> Release:
+    """A release of it."""
+    root, engine = state / "releases" / name, served.engine
+    words = ["--model", str(served.model), "--served-model-name", "bench", "--host", "127.0.0.1", "--port", str(port), *served.flags]
     caches = {variable: str(root / "caches" / folder) for variable, folder in CACHES.items()}
-    variables = {"PATH": f"{environment / 'bin'}:{os.environ['PATH']}", "VLLM_CPU_KVCACHE_SPACE": "1"}
     start = StartSpec(
-        argv=[str(environment / "bin/python"), *engine.serve, *words],
-        environment={**variables, **caches, **engine.serve_env},
+        argv=[str(served.environment / "bin/python"), *engine.serve, *words],
+        environment={"PATH": f"{served.environment / 'bin'}:{os.environ['PATH']}", **caches, **engine.serve_env, **served.variables},
         working_directory=root,
     )
     root.mkdir(parents=True)
@@ -126,21 +165,23 @@ def make_release(name: str, environment: Path, state: Path, model: Path, port: i
         serving_digest="0" * 64,
         repo="bench/model",
         commit="0" * 40,
-        weights_dir=model,
-        view_dir=model,
-        environment_dir=environment,
+        weights_dir=served.model,
+        view_dir=served.model,
+        environment_dir=served.environment,
         engine=engine.name,
-        engine_version=stored.proof.engine_version,
+        engine_version=served.version,
         start=start,
         gate=engine.gate,
+        gpus=served.gpus,
+        probes=[Probe(kind="answer"), Probe(kind="repeat"), Probe(kind="logprobs")],
         endpoint=Endpoint(bind="127.0.0.1", port=port, served_name="bench"),
     )
 
 
 @contextmanager
-def asking(release: Release) -> Iterator[Client]:
+def asking(release: Release) -> Iterator[TimedClient]:
     """A client that asks all the time, from a good answer to a good answer."""
-    client = Client([release.endpoint], every_s=EVERY_S).start()
+    client = TimedClient([release.endpoint], every_s=EVERY_S).start()
     wait_for(lambda: client.was_up, lambda yes, _: yes or None, what="the client's first answer", deadline_s=UP_S)
     yield client
     wait_for(lambda: client.is_down, lambda down, _: not down or None, what="the client's next answer", deadline_s=UP_S)
@@ -155,8 +196,9 @@ def go_by_hand(bench: Bench, frm: Release, to: Release) -> Way:
         bench.supervisor.stop(frm, timeout_s=90)
         stop_s = time.monotonic() - began
         bench.make_current(to)
+        ready_s = time.monotonic() - began - stop_s
     lost = client.result()
-    return Way("hand", lost.downtime_s, lost.lost_requests, load, stop_s=stop_s, ready_s=time.monotonic() - began - stop_s)
+    return Way("hand", lost.downtime_s, lost.lost_requests, load, stop_s=stop_s, ready_s=ready_s, said=say(to))
 
 
 def go_by_switch(bench: Bench, frm: Release, to: Release) -> Way:
@@ -166,13 +208,16 @@ def go_by_switch(bench: Bench, frm: Release, to: Release) -> Way:
         ask_accepted(to, bench.context.journal.stage("check engine"))
     context = open_context(bench.context.host, name="bench")
     with asking(frm) as client:
+        quiet_from = time.time()
+        time.sleep(QUIET_S)
+        quiet_until = time.time()
         cutover = start_switch(context, to=to, frm=frm, confirm="automatic")
         closed = follow_switch(context, cutover, until=is_closed)
         if closed.outcome != "promoted":
             raise SystemExit(f"the switch ended {closed.outcome}: {closed.reason}")
     lost = client.result()
     steps = {step.name: step.seconds for step in closed.steps}
-    own_s = read_span(context, closed) - steps["stop old"] - steps["ready"]
+    own_s = read_span(context, closed, "stop old", "probe") - steps["stop old"] - steps["ready"]
     return Way(
         "switch",
         lost.downtime_s,
@@ -182,14 +227,23 @@ def go_by_switch(bench: Bench, frm: Release, to: Release) -> Way:
         ready_s=steps["ready"],
         own_s=own_s,
         warm_s=steps.get("warm", 0.0),
+        said=say(to),
+        quiet=took_between(client.answers, quiet_from, quiet_until),
+        busy=took_between(client.answers, *read_ends(context, closed, "warm", "warm")) if "warm" in steps else [],
     )
 
 
-def read_span(context: Context, closed: Cutover) -> float:
-    """Seconds from the beginning of the stop to the end of the probe."""
+def read_ends(context: Context, closed: Cutover, first: str, last: str) -> tuple[float, float]:
+    """When a step began and another one (or itself) ended, seconds since the epoch."""
     events, _ = read_events(context.state.run(closed.run_id))
-    began = next(event.at for event in events if event.stage == "stop old" and event.kind == "started")
-    return next(event.at for event in reversed(events) if event.stage == "probe" and event.kind == "finished") - began
+    began = next(event.at for event in events if event.stage == first and event.kind == "started")
+    return began, next(event.at for event in reversed(events) if event.stage == last and event.kind == "finished")
+
+
+def read_span(context: Context, closed: Cutover, first: str, last: str) -> float:
+    """Seconds between them."""
+    began, ended = read_ends(context, closed, first, last)
+    return ended - began
 
 
 def measure(bench: Bench, pairs: int) -> list[tuple[Way, Way]]:
@@ -202,10 +256,22 @@ def measure(bench: Bench, pairs: int) -> list[tuple[Way, Way]]:
         for name in ("hand", "switch") if number % 2 == 0 else ("switch", "hand"):
             bench.chill()
             pair[name] = ways[name](bench, here, there)
-            print(f"pair {number + 1}: {pair[name]}", file=sys.stderr)
+            bench.keep_log(f"{number + 1}-{name}", there)
+            print(f"pair {number + 1}: {say_way(pair[name])}", file=sys.stderr, flush=True)
             here, there = there, here
         measured.append((pair["hand"], pair["switch"]))
     return measured
+
+
+def say_way(way: Way) -> str:
+    """One line while it goes on."""
+    parts = f"stop {way.stop_s:.2f}, load {way.ready_s:.2f}, our own {way.own_s:.2f}, before {way.warm_s:.1f}"
+    return f"{way.by} {way.downtime_s:.2f} s, {way.lost} lost ({parts}); load of the machine {way.load:.1f}"
+
+
+def say_latency(values: list[float]) -> str:
+    """Median and 99th percentile, ms."""
+    return f"{1000 * percentile(values, 0.5):.1f} / {1000 * percentile(values, 0.99):.1f} of {len(values)}"
 
 
 def say_median(values: list[float]) -> str:
@@ -226,7 +292,19 @@ def table(pairs: list[tuple[Way, Way]]) -> str:
         ("switch: prepared before, while the old one served, s", [way.warm_s for way in switches]),
         ("load of the machine", [way.load for way in (*hands, *switches)]),
     ]
-    return "\n".join(["| | median (smallest to largest) |", "|---|---|", *(f"| {what} | {say_median(values)} |" for what, values in rows)])
+    said = len({way.said for way in (*hands, *switches)})
+    told = [
+        ("p50 / p99 of the client's answers in the seconds before, ms", say_latency(joined(way.quiet for way in switches))),
+        ("the same while the new release was prepared", say_latency(joined(way.busy for way in switches))),
+        ("answers to the same prompt", "the same tokens after every start" if said == 1 else f"{said} different ones"),
+    ]
+    lines = [*((what, say_median(values)) for what, values in rows), *told]
+    return "\n".join(["| | median (smallest to largest) |", "|---|---|", *(f"| {what} | {words} |" for what, words in lines)])
+
+
+def joined(lists: Iterable[list[float]]) -> list[float]:
+    """All of them in one."""
+    return [value for values in lists for value in values]
 
 
 def make_model(environment: Path, folder: Path) -> Path:
@@ -235,24 +313,40 @@ def make_model(environment: Path, folder: Path) -> Path:
     return folder
 
 
-def run(environment: Path, where: Path, *, pairs: int, is_cold: bool, port: int) -> list[tuple[Way, Way]]:
-    """Everything, in a folder of its own; all that was started is ended."""
-    model = make_model(environment, where / "model")
+def name_engine(environment: Path, words: str | None) -> tuple[Engine, str]:
+    """The engine of an environment and its version: as it was proved, or as `NAME==VERSION` says of one that modelpivot did not install."""
+    if words:
+        name, _, version = words.partition("==")
+        return read_engine(name), version
+    stored = read_stored(environment)
+    if stored is None:
+        raise SystemExit(
+            f"{environment}: expected an environment that modelpivot installed and proved; of any other say --engine NAME==VERSION"
+        )
+    return read_engine(stored.proof.engine), stored.proof.engine_version
+
+
+def run(served: Served, where: Path, *, pairs: int, is_cold: bool, is_left: bool, port: int) -> list[tuple[Way, Way]]:
+    """Everything, in a folder of its own; all that was started is ended, unless the last one is left to serve."""
     host = HostConfig(state_dir=where / "state", supervisor="process", disk_reserve_bytes=0)
-    names = ("one", "two")
-    one, two = (make_release(name, environment, host.state_dir, model, port) for name in names)
+    one, two = (make_release(name, served, host.state_dir, port) for name in ("one", "two"))
     context = open_context(host, name="bench")
-    bench = Bench(context, (one, two), is_cold)
+    bench = Bench(context, (one, two), is_cold, where / "logs")
     for release in bench.releases:
         write_release(context.state, release)
     try:
         for release in (two, one):  # both have served once
             bench.make_current(release)
+            bench.keep_log(f"0-{release.id}", release)
             if release is two:
                 bench.supervisor.stop(two, timeout_s=90)
-        return measure(bench, pairs)
-    finally:
+        measured = measure(bench, pairs)
+    except BaseException:
         bench.end()
+        raise
+    if not is_left:
+        bench.end()
+    return measured
 
 
 def main() -> None:
@@ -261,17 +355,40 @@ def main() -> None:
     parser.add_argument("--environment", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--cold", action="store_true")
+    parser.add_argument("--engine", metavar="NAME==VERSION", help="of an environment that modelpivot did not install")
+    parser.add_argument("--model", type=Path, metavar="FOLDER", help="instead of the demo's")
+    parser.add_argument("--serve", default=FLAGS, metavar="WORDS", help=f"the engine's flags, one text (default: {FLAGS})")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of the engine; may be repeated")
+    parser.add_argument("--gpus", type=int, default=0, help="GPUs that it takes, which are to be measured free between the two")
+    parser.add_argument("--leave", type=Path, metavar="FOLDER", help="keep state and logs there, and leave the last release serving")
     parser.add_argument("--port", type=int, default=18999)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     if arguments.cold and os.geteuid():
         raise SystemExit("--cold drops the page cache, which only root may")
     with tempfile.TemporaryDirectory(prefix="modelpivot-bench-") as folder:
-        environment = arguments.environment.absolute()
-        pairs = run(environment, Path(folder), pairs=arguments.pairs, is_cold=arguments.cold, port=arguments.port)
+        where = arguments.leave.absolute() if arguments.leave else Path(folder)
+        pairs = run(
+            read_served(arguments, Path(folder)),
+            where,
+            pairs=arguments.pairs,
+            is_cold=arguments.cold,
+            is_left=arguments.leave is not None,
+            port=arguments.port,
+        )
     print(table(pairs))
     if arguments.json:
         arguments.json.write_text(json.dumps([{"hand": asdict(hand), "switch": asdict(switch)} for hand, switch in pairs], indent=2))
+
+
+def read_served(arguments: argparse.Namespace, scratch: Path) -> Served:
+    """What the options name; the demo's model is made where none is named."""
+    environment = arguments.environment.absolute()
+    engine, version = name_engine(environment, arguments.engine)
+    model = arguments.model.absolute() if arguments.model else make_model(environment, scratch / "model")
+    variables = {"VLLM_CPU_KVCACHE_SPACE": "1"} if engine.device == "cpu" else {}
+    variables |= dict(word.split("=", 1) for word in arguments.set)
+    return Served(environment, engine, version, model, shlex.split(arguments.serve), variables, arguments.gpus)
 
 
 if __name__ == "__main__":
