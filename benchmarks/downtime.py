@@ -71,6 +71,7 @@ class Way:
     ready_s: float = 0.0
     own_s: float = 0.0
     warm_s: float = 0.0
+    probe_s: float = 0.0
     said: str = ""
     """What the model says after it."""
     quiet: list[float] = field(default_factory=list)
@@ -154,7 +155,7 @@ def make_release(name: str, served: Served, state: Path, port: int) -> Release:
     words = ["--model", str(served.model), "--served-model-name", "bench", "--host", "127.0.0.1", "--port", str(port), *served.flags]
     caches = {variable: str(root / "caches" / folder) for variable, folder in CACHES.items()}
     start = StartSpec(
-        argv=[str(served.environment / "bin/python"), *engine.serve, *words],
+        argv=[str(served.environment / "bin/python"), *engine.words(served.version), *words],
         environment={"PATH": f"{served.environment / 'bin'}:{os.environ['PATH']}", **caches, **engine.serve_env, **served.variables},
         working_directory=root,
     )
@@ -217,7 +218,7 @@ def go_by_switch(bench: Bench, frm: Release, to: Release) -> Way:
             raise SystemExit(f"the switch ended {closed.outcome}: {closed.reason}")
     lost = client.result()
     steps = {step.name: step.seconds for step in closed.steps}
-    own_s = read_span(context, closed, "stop old", "probe") - steps["stop old"] - steps["ready"]
+    own_s = read_span(context, closed, "stop old", "ready") - steps["stop old"] - steps["ready"]
     return Way(
         "switch",
         lost.downtime_s,
@@ -227,6 +228,7 @@ def go_by_switch(bench: Bench, frm: Release, to: Release) -> Way:
         ready_s=steps["ready"],
         own_s=own_s,
         warm_s=steps.get("warm", 0.0),
+        probe_s=steps["probe"],
         said=say(to),
         quiet=took_between(client.answers, quiet_from, quiet_until),
         busy=took_between(client.answers, *read_ends(context, closed, "warm", "warm")) if "warm" in steps else [],
@@ -265,7 +267,7 @@ def measure(bench: Bench, pairs: int) -> list[tuple[Way, Way]]:
 
 def say_way(way: Way) -> str:
     """One line while it goes on."""
-    parts = f"stop {way.stop_s:.2f}, load {way.ready_s:.2f}, our own {way.own_s:.2f}, before {way.warm_s:.1f}"
+    parts = f"stop {way.stop_s:.2f}, load {way.ready_s:.2f}, our own {way.own_s:.2f}, probe {way.probe_s:.2f}, before {way.warm_s:.1f}"
     return f"{way.by} {way.downtime_s:.2f} s, {way.lost} lost ({parts}); load of the machine {way.load:.1f}"
 
 
@@ -288,7 +290,8 @@ def table(pairs: list[tuple[Way, Way]]) -> str:
         ("switch / by hand, of each pair", [switch.downtime_s / hand.downtime_s for hand, switch in pairs]),
         ("switch: the old engine's stop s", [way.stop_s for way in switches]),
         ("switch: the new engine's load s", [way.ready_s for way in switches]),
-        ("switch: our own steps s", [way.own_s for way in switches]),
+        ("switch: our own steps before, between and after them s", [way.own_s for way in switches]),
+        ("switch: the probe, when the new one answers already, s", [way.probe_s for way in switches]),
         ("switch: prepared before, while the old one served, s", [way.warm_s for way in switches]),
         ("load of the machine", [way.load for way in (*hands, *switches)]),
     ]

@@ -10,7 +10,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-COMPILED = ("_C", "_moe_C")
+COMPILED = ("_C", "_moe_C", "_C_stable_libtorch", "_moe_C_stable_libtorch")
 """vLLM's compiled parts; which of them a build has differs, one at least must be there."""
 
 CPU_VARIANTS = "_C"

@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 from typing import Literal
 
+from packaging.version import InvalidVersion, Version
 from pydantic import Field
 
 from modelpivot.models.frozen import Frozen
@@ -43,9 +44,22 @@ class Engine(Frozen):
     device: str = "cuda"
     serve: list[str]
     """Start of the command line behind the environment's python, such as [-m, vllm.entrypoints.openai.api_server]."""
+    serve_since: dict[str, list[str]] = Field(default_factory=dict)
+    """Further words of it, each by the first version that knows them."""
     serve_env: dict[str, str] = Field(default_factory=dict)
     gate: Gate | None = None
     """None: it is only ever started plain."""
+
+    def words(self, version: str) -> list[str]:
+        """Start of the command line of one version; a version that is no number is taken for the newest."""
+        return [*self.serve, *(word for since, words in self.serve_since.items() if _is_at_least(version, since) for word in words)]
+
+
+def _is_at_least(version: str, since: str) -> bool:
+    try:
+        return Version(version) >= Version(since)
+    except InvalidVersion:
+        return True
 
 
 class Pin(Frozen):

@@ -48,7 +48,7 @@ def candidate_release(recipe: Recipe, host: HostConfig, engine: Engine, manifest
         engine=engine.name,
         engine_version=resolution.engine_version,
         start=StartSpec(
-            argv=[str(environment_dir / "bin/python"), *serve_arguments(recipe, engine, str(model), endpoint)],
+            argv=[str(environment_dir / "bin/python"), *serve_arguments(recipe, engine, resolution.engine_version, str(model), endpoint)],
             environment=start_environment(recipe, engine, environment_dir, root / "caches"),
             working_directory=root,
             user=host.engine_user,
@@ -82,10 +82,10 @@ def release_endpoint(recipe: Recipe, host: HostConfig) -> Endpoint:
     return Endpoint(bind=serve.bind, port=host.port or serve.port, served_name=serve.served_name, api_key_file=key)
 
 
-def serve_arguments(recipe: Recipe, engine: Engine, model: str, endpoint: Endpoint) -> list[str]:
-    """The command line behind the interpreter: what every engine gets, then the recipe's flags in its order."""
+def serve_arguments(recipe: Recipe, engine: Engine, version: str, model: str, endpoint: Endpoint) -> list[str]:
+    """The command line behind the interpreter: what the engine gets in this version, then the recipe's flags in its order."""
     fixed = ["--model", model, "--served-model-name", endpoint.served_name, "--host", endpoint.bind, "--port", str(endpoint.port)]
-    return [*engine.serve, *fixed, *flags(recipe.serve.args)]
+    return [*engine.words(version), *fixed, *flags(recipe.serve.args)]
 
 
 def flags(args: dict[str, Scalar | list[str]]) -> list[str]:
@@ -127,7 +127,7 @@ def serving_digest(recipe: Recipe, engine: Engine, manifest: Manifest, resolutio
         "files": _file_lines(manifest),
         "patches": [_patch_words(patch) for patch in recipe.patches],
         "engine": [engine.name, resolution.engine_version, resolution.digest],
-        "arguments": serve_arguments(recipe, engine, model_file(manifest), endpoint),
+        "arguments": serve_arguments(recipe, engine, resolution.engine_version, model_file(manifest), endpoint),
         "environment": fixed_environment(recipe, engine),
         "api_key": recipe.serve.api_key,
         "gpus": recipe.serve.gpus,

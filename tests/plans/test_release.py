@@ -44,6 +44,17 @@ def test_the_command_line_is_whole_and_in_the_recipes_order() -> None:
 
 
 @pytest.mark.parametrize(
+    ("version", "words"),
+    [("0.17.1", []), ("0.18.0", ["--late", "1"]), ("0.33.0rc1.dev5+gab12", ["--late", "1"]), ("main", ["--late", "1"])],
+)
+def test_words_that_only_newer_versions_know(version: str, words: list[str]) -> None:
+    """They stand between entry and view where the version has them, so that the recipe's own come last and win."""
+    engine = CUDA.model_copy(update={"serve_since": {"0.18": ["--late", "1"]}})
+    argv = release(engine=engine, resolution=resolution().model_copy(update={"engine_version": version})).start.argv
+    assert argv[3 : argv.index("--model")] == words
+
+
+@pytest.mark.parametrize(
     ("value", "words"),
     [
         (True, ["--x"]),
