@@ -1,12 +1,14 @@
 """How long nobody is answered: a switch against stopping and starting the same engine by hand, on this machine.
 
-`python benchmarks/downtime.py --environment DIR [--pairs 5] [--cold]` writes a table to standard output and, with --json, all figures.
+`python benchmarks/downtime.py --environment DIR [--pairs 5] [--settled] [--cold]` writes a table to standard output and, with --json, all figures.
 DIR is an environment of an engine that engines.yaml names (`modelpivot env list`); the model is the demo's, made by the engine's Python. On a GPU:
 `--model FOLDER --gpus 1 --serve "--max-model-len 2048"`; for an environment that modelpivot did not install, `--engine vllm==0.26.0` too.
 
 Both ways go between two releases of one model, in turn, and are seen by one client that asks all the time. By hand is the quickest that a
 person could be: the old process is told to end, and the new one's command is started in the moment when it is gone.
 
+    settled every way is gone twice in a row, and the second counts: what is stopped was then started in the same way (a process that came through
+            the gate ends faster than one that was started plain)
     warm    both releases have served before: kernels and the model's class are in their caches, all files in memory
     cold    before every way the releases' caches are removed and the page cache is dropped (root); ours then does what a run does before
             its switch: the new release is held against its engine
@@ -64,6 +66,7 @@ class Way:
     """One way from one release to the other: seconds without an answer, requests lost, and of ours the seconds of its parts."""
 
     by: str
+    to: str
     downtime_s: float
     lost: int
     load: float
@@ -199,7 +202,7 @@ def go_by_hand(bench: Bench, frm: Release, to: Release) -> Way:
         bench.make_current(to)
         ready_s = time.monotonic() - began - stop_s
     lost = client.result()
-    return Way("hand", lost.downtime_s, lost.lost_requests, load, stop_s=stop_s, ready_s=ready_s, said=say(to))
+    return Way("hand", to.id, lost.downtime_s, lost.lost_requests, load, stop_s=stop_s, ready_s=ready_s, said=say(to))
 
 
 def go_by_switch(bench: Bench, frm: Release, to: Release) -> Way:
@@ -221,6 +224,7 @@ def go_by_switch(bench: Bench, frm: Release, to: Release) -> Way:
     own_s = read_span(context, closed, "stop old", "ready") - steps["stop old"] - steps["ready"]
     return Way(
         "switch",
+        to.id,
         lost.downtime_s,
         lost.lost_requests,
         load,
@@ -248,19 +252,20 @@ def read_span(context: Context, closed: Cutover, first: str, last: str) -> float
     return ended - began
 
 
-def measure(bench: Bench, pairs: int) -> list[tuple[Way, Way]]:
-    """Pairs of (hand, switch), each begun by the other one than the pair before."""
+def measure(bench: Bench, pairs: int, times: int) -> list[tuple[Way, Way]]:
+    """Pairs of (hand, switch), each begun by the other one than the pair before. Each way is gone so many times in a row, and the last counts."""
     ways: dict[str, Callable[[Bench, Release, Release], Way]] = {"hand": go_by_hand, "switch": go_by_switch}
     here, there = bench.releases
     measured = []
     for number in range(pairs):
         pair: dict[str, Way] = {}
         for name in ("hand", "switch") if number % 2 == 0 else ("switch", "hand"):
-            bench.chill()
-            pair[name] = ways[name](bench, here, there)
-            bench.keep_log(f"{number + 1}-{name}", there)
-            print(f"pair {number + 1}: {say_way(pair[name])}", file=sys.stderr, flush=True)
-            here, there = there, here
+            for time_of in range(1, times + 1):
+                bench.chill()
+                pair[name] = ways[name](bench, here, there)
+                bench.keep_log(f"{number + 1}-{name}-{time_of}", there)
+                print(f"pair {number + 1}: {say_way(pair[name])}", file=sys.stderr, flush=True)
+                here, there = there, here
         measured.append((pair["hand"], pair["switch"]))
     return measured
 
@@ -293,13 +298,14 @@ def table(pairs: list[tuple[Way, Way]]) -> str:
         ("switch: our own steps before, between and after them s", [way.own_s for way in switches]),
         ("switch: the probe, when the new one answers already, s", [way.probe_s for way in switches]),
         ("switch: prepared before, while the old one served, s", [way.warm_s for way in switches]),
-        ("load of the machine", [way.load for way in (*hands, *switches)]),
+        ("load of the machine", [way.load for way in ways]),
     ]
-    said = len({way.said for way in (*hands, *switches)})
+    ways = (*hands, *switches)
+    is_same = len({(way.to, way.said) for way in ways}) == len({way.to for way in ways})
     told = [
         ("p50 / p99 of the client's answers in the seconds before, ms", say_latency(joined(way.quiet for way in switches))),
         ("the same while the new release was prepared", say_latency(joined(way.busy for way in switches))),
-        ("answers to the same prompt", "the same tokens after every start" if said == 1 else f"{said} different ones"),
+        ("what each release says to the same prompt", "the same tokens after every start" if is_same else "NOT the same after every start"),
     ]
     lines = [*((what, say_median(values)) for what, values in rows), *told]
     return "\n".join(["| | median (smallest to largest) |", "|---|---|", *(f"| {what} | {words} |" for what, words in lines)])
@@ -329,7 +335,7 @@ def name_engine(environment: Path, words: str | None) -> tuple[Engine, str]:
     return read_engine(stored.proof.engine), stored.proof.engine_version
 
 
-def run(served: Served, where: Path, *, pairs: int, is_cold: bool, is_left: bool, port: int) -> list[tuple[Way, Way]]:
+def run(served: Served, where: Path, *, pairs: int, times: int, is_cold: bool, is_left: bool, port: int) -> list[tuple[Way, Way]]:
     """Everything, in a folder of its own; all that was started is ended, unless the last one is left to serve."""
     host = HostConfig(state_dir=where / "state", supervisor="process", disk_reserve_bytes=0)
     one, two = (make_release(name, served, host.state_dir, port) for name in ("one", "two"))
@@ -343,7 +349,7 @@ def run(served: Served, where: Path, *, pairs: int, is_cold: bool, is_left: bool
             bench.keep_log(f"0-{release.id}", release)
             if release is two:
                 bench.supervisor.stop(two, timeout_s=90)
-        measured = measure(bench, pairs)
+        measured = measure(bench, pairs, times)
     except BaseException:
         bench.end()
         raise
@@ -358,6 +364,7 @@ def main() -> None:
     parser.add_argument("--environment", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--cold", action="store_true")
+    parser.add_argument("--settled", action="store_true", help="every way twice in a row, and the second counts")
     parser.add_argument("--engine", metavar="NAME==VERSION", help="of an environment that modelpivot did not install")
     parser.add_argument("--model", type=Path, metavar="FOLDER", help="instead of the demo's")
     parser.add_argument("--serve", default=FLAGS, metavar="WORDS", help=f"the engine's flags, one text (default: {FLAGS})")
@@ -375,6 +382,7 @@ def main() -> None:
             read_served(arguments, Path(folder)),
             where,
             pairs=arguments.pairs,
+            times=2 if arguments.settled else 1,
             is_cold=arguments.cold,
             is_left=arguments.leave is not None,
             port=arguments.port,
