@@ -1,5 +1,6 @@
 """The door to files: atomic writes that survive a power cut, safe names, digests. Needs nothing but a local file system."""
 
+import ctypes
 import hashlib
 import os
 import tempfile
@@ -13,6 +14,8 @@ from pydantic import BaseModel, ValidationError
 from modelpivot.errors import PreconditionError, UsageError
 
 M = TypeVar("M", bound=BaseModel)
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
+"""Of renameat2(2)."""
 
 
 def sync_directory(directory: Path) -> None:
@@ -45,6 +48,12 @@ def write_atomic(path: Path, content: bytes | str, *, mode: int = 0o644, owner: 
         Path(name).unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two names of one file system change places in one step; False where it cannot do that, and nothing was done."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    return rename is not None and rename(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE) == 0
 
 
 def write_model(path: Path, model: BaseModel, *, mode: int = 0o644) -> None:

@@ -27,7 +27,8 @@ def held(directory: Path) -> Iterator[None]:
         raise PreconditionError(f"{directory / OWN}: expected a folder of our own, found a link", hint="remove the link")
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        with suppress(OSError):  # some network file systems lock no directories; every step stands a second patch beside it
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from modelpivot.errors import IntegrityError, PreconditionError
-from modelpivot.files import hash_file, safe_join, sync_directory, write_atomic, write_model
+from modelpivot.files import exchange, hash_file, safe_join, sync_directory, write_atomic, write_model
 from modelpivot.models.manifest import Manifest, ManifestFile
 from modelpivot.models.patch import Patch
 from modelpivot.weights.layout import OWN, is_weights, require_safe
@@ -33,6 +33,8 @@ def make_view(view_dir: Path, weights_dir: Path, manifest: Manifest, patched: Ma
     """
     require_safe(manifest)
     _check_patched(manifest, patched)
+    for left in view_dir.parent.glob(f".{view_dir.name}.*.*"):
+        shutil.rmtree(left, ignore_errors=True)
     if is_view_right(view_dir, weights_dir, manifest, patched):
         return
     view_dir.parent.mkdir(parents=True, exist_ok=True)
@@ -108,10 +110,12 @@ def _record(fresh: Path, weights_dir: Path, manifest: Manifest, patched: Mapping
 
 
 def _replace_directory(view_dir: Path, fresh: Path) -> None:
-    """The old view goes out of the way first: a directory cannot be renamed over one that is not empty."""
+    """The two change places in one step, so that a release always has a view; where the file system cannot, the old one goes out of the way first."""
     aside = fresh.with_suffix(".old")
-    if os.path.lexists(view_dir):
+    if not os.path.lexists(view_dir):
+        fresh.rename(view_dir)
+    elif not exchange(fresh, view_dir):
         view_dir.rename(aside)
-    fresh.rename(view_dir)
+        fresh.rename(view_dir)
     sync_directory(view_dir.parent)
     shutil.rmtree(aside, ignore_errors=True)

@@ -198,3 +198,20 @@ def test_repository_without_config_is_read(mirror: Mirror, host: HostConfig, fol
     (folder / "config.json").unlink()
     facts = read(mirror, host)
     assert manifest_of(facts).files and facts.config == Unread(unread="the repository has no config.json") and facts.hub_problem == ""
+
+
+def test_the_two_config_files_are_known_as_texts(mirror: Mirror, folder: Path, host: HostConfig) -> None:
+    """To the byte, so that a plan can show what a patch changes; what holds no JSON object is left out, and said."""
+    (folder / "config.json").write_bytes(b'{"model_type":  "tiny",\r\n "a": "\xc3\xa9"}')
+    (folder / "hf_quant_config.json").write_text('\ufeff{"quantization": {}}')
+    facts = read(mirror, host)
+    assert facts.texts == {"config.json": (folder / "config.json").read_bytes().decode()}
+    assert isinstance(facts.quantization_file, Unread) and "BOM" in facts.quantization_file.unread
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"[" * 5000, b'{"a": "\\ud800"}', b"[1]", b"", b"9" * 5000])
+def test_an_odd_config_is_unread_with_its_reason(mirror: Mirror, folder: Path, host: HostConfig, content: bytes) -> None:
+    """Never an exception, never a half-read config."""
+    (folder / "config.json").write_bytes(content)
+    facts = read(mirror, host)
+    assert isinstance(facts.config, Unread) and "config.json" in facts.config.unread and facts.texts == {}

@@ -5,6 +5,7 @@ from pathlib import Path
 from flows.markdown import SHOWN_ROWS, report_markdown, shards_markdown
 from modelpivot.models.benchmark import Check
 from modelpivot.models.manifest import Counts, Problem, ShardRow, Verdict, Verified
+from modelpivot.models.patched import PatchedFile
 from modelpivot.models.plan import Blocker, Choice, Plan, Question, Step
 from modelpivot.models.result import RunResult, StageTime
 from modelpivot.plans.markdown import plan_markdown
@@ -46,6 +47,14 @@ def test_a_plan_tells_blockers_questions_steps_and_reasons() -> None:
     text = plan_markdown(plan)
     for words in ("old-1", "expected 10 GB, found 1 GB; free some", "downgrade-numpy", "| 119 files | 90 s |", "recipe \\| fit"):
         assert words in text
+
+
+def test_plan_and_report_show_what_patches_change() -> None:
+    """File, digests and the lines that differ, as a block that keeps their signs."""
+    file = PatchedFile(file="config.json", before="a" * 64, after="b" * 64, diff=['- "kv": 8,', '+ "kv": null,'])
+    plan = Plan(recipe=read_recipe("demo"), from_release=None, candidate=None, manifest=None, resolution=None, patched=[file])
+    for text in (plan_markdown(plan), report_markdown(RunResult(run_id="r", outcome="promoted", exit_code=0, patched=[file]))):
+        assert "`config.json` aaaaaaaaaaaa -> bbbbbbbbbbbb" in text and '````diff\n- "kv": 8,\n+ "kv": null,\n````' in text
 
 
 def test_a_shard_table_names_problems_first_and_stays_bounded() -> None:

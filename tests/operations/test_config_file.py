@@ -1,9 +1,7 @@
 """A file patched in place and put back: never through a link, and to the byte."""
 
 import hashlib
-import os
-import signal
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ from modelpivot.errors import PreconditionError
 from modelpivot.models.recipe import Patch
 from modelpivot.operations.config_file import held, patch_files, revert_files
 from modelpivot.weights.patched import fetched_file, read_patched, read_record
+from tests.killing import killed_at
 
 OLD, NEW = '{"a": 1,\r\n\t"b": 2}\n', '{"a": 1}\n'
 PATCH = Patch(pointer="/b", expected=2, remove=True, why="test")
@@ -144,25 +143,6 @@ def test_our_own_folder_as_a_link_is_refused(model: Path) -> None:
     assert sorted(path.name for path in model.parent.iterdir()) == ["model"]
 
 
-def kill_at(step: int, model: Path, work: str) -> bool:
-    """Do it in a child that SIGKILLs itself at its n-th call that opens, renames, links or removes. Whether it was killed."""
-    child = os.fork()
-    if child == 0:
-        left = [step]
-
-        def count(event: str, _: object) -> None:
-            if event in ("open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir", "os.symlink"):
-                left[0] -= 1
-                if left[0] < 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(count)
-        (put if work == "put" else back)(model)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
-
-
 @pytest.mark.parametrize("is_link", [False, True])
 @pytest.mark.parametrize("work", ["put", "back"])
 def test_killed_at_any_call_the_file_is_old_or_new(tmp_path: Path, work: str, is_link: bool) -> None:
@@ -177,7 +157,7 @@ def test_killed_at_any_call_the_file_is_old_or_new(tmp_path: Path, work: str, is
             (model / "config.json").symlink_to("../blob")
         if work == "back":
             put(model)
-        is_killed = kill_at(step, model, work)
+        is_killed = killed_at(step, partial(put if work == "put" else back, model))
         assert (model / "config.json").read_bytes() in (OLD.encode(), NEW.encode()), step
         assert {path.name for path in model.iterdir()} <= {"config.json", ".modelpivot"}
         if work == "put":

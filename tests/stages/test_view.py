@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 
 from modelpivot.errors import PreconditionError
+from modelpivot.files import hash_file
+from modelpivot.models.recipe import Patch
+from modelpivot.operations.config_file import held, patch_files
+from modelpivot.plans.patching import apply_patches
+from modelpivot.stages.report import report
 from modelpivot.stages.view import freeze
 from modelpivot.state.releases import read_release
 from tests.stages.deciding import PATCH, SCHEME, Desk, tree
@@ -115,6 +120,38 @@ def test_two_patches_of_one_file_both_count(desk: Desk) -> None:
     view = json.loads((release.view_dir / "config.json").read_text())
     assert view["model_type"] == "small"
     assert "kv_cache_scheme" not in view["quantization_config"]
+
+
+def test_plan_stage_and_report_show_what_was_patched(desk: Desk) -> None:
+    """The lines that differ, with the digests of both files: known in the plan before anything is fetched, and the same in the report."""
+    first = desk.plan(desk.recipe(patches=[PATCH]))
+    [planned] = first.patched
+    plan = desk.fetched(desk.recipe(patches=[PATCH]))
+    assert plan.candidate
+    release = freeze(desk.context, plan)
+    [reported] = report(desk.context.state, desk.context.run.id).patched
+    assert reported == planned
+    assert (planned.before, planned.after) == (
+        hash_file(plan.candidate.weights_dir / "config.json"),
+        hash_file(release.view_dir / "config.json"),
+    )
+    assert any("kv_cache_scheme" in line for line in planned.diff) and planned.why == [PATCH["why"]]
+
+
+def test_weights_patched_by_hand_are_served_as_the_plan_says(desk: Desk) -> None:
+    """Somebody ran `modelpivot patch` on the fetched directory: plan and view go by the file as it was fetched, and a download leaves their patch."""
+    plan = desk.fetched(desk.recipe())
+    assert plan.candidate
+    fetched = plan.candidate.weights_dir
+    text = (fetched / "config.json").read_text()
+    by_hand = apply_patches({"config.json": text}, [Patch.model_validate(PATCH)])
+    with held(fetched):
+        patch_files(fetched, by_hand, [Patch.model_validate(PATCH)])
+    again = desk.fetched(desk.recipe())
+    assert (fetched / "config.json").read_text() == by_hand["config.json"]
+    release = freeze(desk.context, again)
+    assert (release.view_dir / "config.json").read_text() == text
+    assert not desk.plan(again.recipe).needs("view")
 
 
 def test_a_patch_of_an_absent_file_that_may_be_missing_does_nothing(desk: Desk) -> None:

@@ -13,6 +13,7 @@ from modelpivot.plans.release import model_file
 from modelpivot.weights.patched import read_record
 from modelpivot.weights.verify import verify_directory
 from modelpivot.weights.view import is_view_right, make_view
+from tests.killing import killed_at
 from tests.weights.conftest import Lab
 from tests.weights.test_disk import mounted, needs_namespaces
 from tests.weights.test_gguf import make_gguf
@@ -125,3 +126,18 @@ def test_the_view_keeps_what_was_done(fetched: Lab, tmp_path: Path) -> None:
     assert record and record.patches == [patch]
     assert record.before == {"config.json": hash_file(fetched.directory / "config.json")}
     assert record.after == {"config.json": hash_file(tmp_path / "view" / "config.json")}
+
+
+def test_killed_at_any_call_the_release_has_its_old_view_or_its_new_one(fetched: Lab, tmp_path: Path) -> None:
+    """Whole, one or the other, at every moment; the next call ends it and leaves nothing beside."""
+    is_killed, step = True, 0
+    view, weights = tmp_path / "release" / "view", fetched.directory
+    few = fetched.manifest.model_copy(update={"files": [fetched.file("config.json"), fetched.file()]})
+    while is_killed:
+        make_view(view, weights, few, {})
+        is_killed = killed_at(step, lambda: make_view(view, weights, few, PATCHED))
+        assert sorted(is_view_right(view, weights, few, texts) for texts in ({}, PATCHED)) == [False, True], step
+        make_view(view, weights, few, PATCHED)
+        assert [path.name for path in view.parent.iterdir()] == ["view"], step
+        step += 1
+    assert step > 20
