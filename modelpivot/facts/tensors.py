@@ -22,7 +22,9 @@ from modelpivot.weights.reconnect import Patience, Tries
 from modelpivot.weights.transport import HubOrigin
 
 FIRST_BYTES = 256 << 10
-"""Read at once: most headers end within it, so that one question is enough."""
+"""Read at once: most headers end within it, so that one question is enough. The shards of one model have headers of about one length."""
+FIRST_MOST_BYTES = 4 << 20
+ROUND_BYTES = 64 << 10
 CONNECTIONS = 16
 DEADLINE_S = 20.0
 STALL_S = 8.0
@@ -58,11 +60,14 @@ class RemoteHeaders:
     def __init__(self, origin: HubOrigin, ends_at: float) -> None:
         self._origin, self._ends_at = origin, ends_at
         self.read_bytes = 0
+        self._first_bytes = FIRST_BYTES
 
     def read(self, file: ManifestFile) -> bytes:
         """The header's JSON. BadHeader for what is no header; the transport's errors when passing failures do not pass in time."""
-        first = self._part(file, 0, min(FIRST_BYTES, file.size))
+        first = self._part(file, 0, min(self._first_bytes, file.size))
         length = _header_length(first, file)
+        usual = (8 + length) // ROUND_BYTES * ROUND_BYTES + ROUND_BYTES
+        self._first_bytes = max(self._first_bytes, min(usual, FIRST_MOST_BYTES))
         text = first[8 : 8 + length]
         return text + self._part(file, len(first), 8 + length) if len(text) < length else text
 

@@ -13,15 +13,23 @@ class Pools:
     def __init__(self, connections: int, timeout: urllib3.Timeout) -> None:
         self._connections, self._timeout = connections, timeout
         self._by_proxy: dict[str, urllib3.PoolManager] = {}
+        self._proxies: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
 
     def of(self, url: str) -> urllib3.PoolManager:
         """The pool that leads to an address."""
-        proxy = proxy_for(url)
+        parts = urlsplit(url)
         with self._lock:
+            proxy = self._proxy_for(parts.scheme, parts.hostname or "")
             if proxy not in self._by_proxy:
                 self._by_proxy[proxy] = self._make(proxy)
             return self._by_proxy[proxy]
+
+    def _proxy_for(self, scheme: str, host: str) -> str:
+        """Looked up once for each host: to read all variables costs as much as a small request."""
+        if (scheme, host) not in self._proxies:
+            self._proxies[scheme, host] = proxy_for(scheme, host)
+        return self._proxies[scheme, host]
 
     def clear(self) -> None:
         """Drop every connection."""
@@ -42,11 +50,10 @@ class Pools:
         )
 
 
-def proxy_for(url: str) -> str:
-    """The proxy's address for a URL; empty: the straight way."""
-    parts = urlsplit(url)
+def proxy_for(scheme: str, host: str) -> str:
+    """The address of the proxy that leads to a host; empty: the straight way."""
     proxies = urllib.request.getproxies_environment()
-    proxy = proxies.get(parts.scheme) or proxies.get("all", "")
-    if not proxy or urllib.request.proxy_bypass(parts.hostname or "", proxies):
+    proxy = proxies.get(scheme) or proxies.get("all", "")
+    if not proxy or urllib.request.proxy_bypass(host, proxies):
         return ""
     return proxy if "://" in proxy else f"http://{proxy}"
