@@ -46,9 +46,10 @@ from modelpivot.recipes import read_engine, read_recipe
 CAPTURES = Path(__file__).parent / "captures"
 HOSTS = CAPTURES / "hosts"
 QWEN = HOSTS / "qwen3-8b.yaml"
+MEASURED = HOSTS / "qwen3-7b.yaml"
 MIB, GIB = 2**20, 2**30
 FONTS = re.compile(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", re.DOTALL)
-RELEASE = re.compile(r"(kimi-k2\.5-nvfp4|glm-5-gguf|qwen3-8b)-[0-9a-f]{10}")
+RELEASE = re.compile(r"(kimi-k2\.5-nvfp4|glm-5-gguf|qwen3-8b|qwen3-7b)-[0-9a-f]{10}")
 """Ids follow the engine's settings, which are none of a host's business."""
 COMMIT = "4d7e1c0b" * 5
 READ_AT = 1_796_000_000.0
@@ -58,6 +59,13 @@ PRO6000 = HostConfig(
     environments_root=Path("/pool/environments"),
     state_dir=Path("/var/lib/modelpivot"),
     supervisor="systemd",
+)
+H200 = HostConfig(
+    name="h200",
+    weights_root=Path("/srv/pivot/weights"),
+    environments_root=Path("/srv/pivot/environments"),
+    state_dir=Path("/srv/pivot/state"),
+    supervisor="process",
 )
 SMALL = HostConfig(name="small", weights_root=Path("/data/weights"), environments_root=Path("/opt/modelpivot/environments"))
 KIMI_CONFIG: dict[str, Any] = {
@@ -317,6 +325,16 @@ def small(gpus_csv: str | None, **changes: object) -> HostFacts:
     return pro6000(**values)
 
 
+def measured(state: str) -> HostFacts:
+    """What `modelpivot facts --json` told of a real host; paths, serials and foreign listeners replaced."""
+    return HostFacts.model_validate_json((CAPTURES / f"facts-h200-{state}.json").read_text())
+
+
+def measured_model() -> ModelFacts:
+    """What it told there of a model with random weights, from a mirror."""
+    return ModelFacts.model_validate_json((CAPTURES / "facts-h200-model.json").read_text())
+
+
 def _disk(path: Path, *, mount: str = "/pool", device: int = 7, total: int = 1700, free: int = 1300) -> Disk:
     sizes = {"total_bytes": total * 10**9, "free_bytes": free * 10**9, "free_inodes": 90_000_000}
     return Disk(path=path, mount=Path(mount), kind="xfs" if device == 7 else "ext4", device=device, is_writable=True, **sizes)
@@ -335,6 +353,8 @@ RECORDED: dict[str, Made] = {
     "pro6000-mig": ("kimi-k2.5-nvfp4", mig, kimi, PRO6000),
     "gb10": (str(QWEN), lambda: small("nvidia-smi-gb10.csv", cuda="13.0"), qwen, SMALL),
     "h200": (str(QWEN), lambda: small("nvidia-smi-h200-idle.csv", cuda="13.0", reserved_bytes=616 * MIB), qwen, SMALL),
+    "h200-measured": (str(MEASURED), lambda: measured("idle"), measured_model, H200),
+    "h200-measured-serving": (str(MEASURED), lambda: measured("serving"), measured_model, H200),
     "no-gpu": (str(QWEN), lambda: small(None), qwen, SMALL),
 }
 

@@ -16,7 +16,7 @@ class Reading(Generic[T]):
 
     def __init__(self, what: str, read: Callable[[], T]) -> None:
         self._what, self._read = what, read
-        self._result: T | Unread | None = None
+        self._result: T | Unread
         self._bug: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True, name=f"read-{what}")
         self._thread.start()
@@ -34,6 +34,6 @@ class Reading(Generic[T]):
         self._thread.join(max(0.0, until - time.monotonic()))
         if self._bug is not None:
             raise self._bug
-        if self._result is None:
+        if self._thread.is_alive():
             return Unread(unread=f"{self._what}: no answer in time; something hangs (a network file system, a driver)")
         return self._result

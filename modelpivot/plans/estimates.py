@@ -6,6 +6,9 @@ from modelpivot.models.facts import Facts, SeenRates
 from modelpivot.models.frozen import Unread
 from modelpivot.models.plan import Step
 
+SHORT_S = 90
+"""Below it seconds are said, above it minutes."""
+
 
 def with_estimates(steps: Sequence[Step], facts: Facts) -> list[Step]:
     """The steps, each with its estimate where there is a figure."""
@@ -31,4 +34,5 @@ def say_gap(facts: Facts, steps: Sequence[Step]) -> list[str]:
     seconds = facts.host.rates.switch_s
     if not seconds or facts.host.current is None or not any(step.name == "switch" for step in steps):
         return []
-    return [f"nothing answers for about {max(1, round(seconds / 60))} min, as in the last switches of this host"]
+    about = f"{seconds:.0f} s" if seconds < SHORT_S else f"{seconds / 60:.0f} min"
+    return [f"nothing answers for about {about}, as in the last switches of this host"]

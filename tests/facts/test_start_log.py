@@ -10,7 +10,15 @@ CAPTURES = Path(__file__).parents[1] / "captures"
 ROOT = "KeyError: 'layers.1.mlp.gate.e_score_correction_bias'"
 
 
-@pytest.mark.parametrize("name", ["vllm-0.32-cpu-qwen3-ok.log", "vllm-0.26-h200-qwen3-7b-cold-ok.log", "vllm-0.26-h200-qwen3-ok.log"])
+GOOD = [
+    "vllm-0.32-cpu-qwen3-ok.log",
+    "vllm-0.26-h200-qwen3-7b-cold-ok.log",
+    "vllm-0.26-h200-qwen3-7b-gated-ok.log",
+    "vllm-0.26-h200-qwen3-ok.log",
+]
+
+
+@pytest.mark.parametrize("name", GOOD)
 def test_good_start(name: str) -> None:
     """A start that went well ends in the phase up, without a cause, whatever it warned of."""
     phase = read_start_log(CAPTURES / name)

@@ -37,6 +37,7 @@ DEEPSEEK: dict[str, Any] = {
 SERVED = {
     "vllm-0.26-h200-qwen3-ok.log": (BASE, ""),
     "vllm-0.26-h200-qwen3-7b-cold-ok.log": (LARGE, ""),
+    "vllm-0.26-h200-qwen3-7b-gated-ok.log": (LARGE, ""),
     "vllm-0.26-h200-dsv3-nvfp4-fp8kv-ok.log": (DEEPSEEK, "fp8"),
     "vllm-0.26-h200-dsv3-nvfp4-bf16kv-ok.log": (DEEPSEEK, ""),
 }

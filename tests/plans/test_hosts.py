@@ -81,7 +81,14 @@ def test_a_stranger_on_one_gpu_is_named_and_blocks() -> None:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("pro6000-clean", []), ("pro6000-mig", ["GPU_MIG"]), ("h200", []), ("no-gpu", ["GPUS_MISSING"])],
+    [
+        ("pro6000-clean", []),
+        ("pro6000-mig", ["GPU_MIG"]),
+        ("h200", []),
+        ("h200-measured", []),
+        ("h200-measured-serving", []),
+        ("no-gpu", ["GPUS_MISSING"]),
+    ],
 )
 def test_other_states(name: str, expected: list[str]) -> None:
     """H3: counted and named."""
@@ -93,6 +100,14 @@ def test_a_number_that_is_not_told_blocks_with_its_reason() -> None:
     plan = plan_of("gb10")
     assert set(codes("gb10")) == {"GPU_MEMORY_UNREAD"} and all("[N/A]" in blocker.found for blocker in plan.blockers)
     assert "[N/A]" in str(plan.fit)
+
+
+@pytest.mark.parametrize("name", ["h200-measured", "h200-measured-serving"])
+def test_a_real_host_is_planned_as_its_engine_then_found_it(name: str) -> None:
+    """Read idle or beside the engine that serves, the pool is within 1 GiB of what vLLM printed on that machine (114.11 GiB), and not above it."""
+    fit = plan_of(name).fit
+    assert isinstance(fit, Fit) and fit.bytes_per_token == 147_456
+    assert 0 <= 114.11 * GIB - fit.pool_bytes < GIB
 
 
 def test_every_size_is_said_in_both_units() -> None:

@@ -102,6 +102,11 @@ def test_an_error_of_ours_is_not_hidden() -> None:
         Reading("part", lambda: 1 // 0).result(time.monotonic() + 5)
 
 
+def test_a_part_that_is_not_there_is_no_part_that_hangs() -> None:
+    """None is an answer (no Hub cache on this host), not silence."""
+    assert Reading("part", lambda: None).result(time.monotonic() + 5) is None
+
+
 def test_a_part_that_hangs_is_unread_at_the_deadline(tmp_path: Path) -> None:
     """A read that never returns (here: a pipe that nobody writes) holds nothing up."""
     import os
