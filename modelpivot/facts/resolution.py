@@ -57,8 +57,8 @@ def resolve_choice(host: HostConfig, engine: Engine, choice: EngineChoice, *, is
             return Answer(kept)
         return Answer(_resolve(read_uv(host), host, request, engine))
     except CommandFailed as error:
-        said = "\n".join(error.last_lines) or error.message
-        return Answer(Unread(unread="; ".join(error.last_lines) or error.message), judge_words(said))
+        said = [line for line in error.last_lines if not line.startswith("warning:")] or [error.message]
+        return Answer(Unread(unread="; ".join(said)), judge_words("\n".join(said)))
     except PreconditionError as error:
         return Answer(Unread(unread=str(error)), "no_tool")
 

@@ -128,6 +128,14 @@ def test_no_network_is_another_word_than_no_wheel(host: HostConfig, index: Index
     assert resolve_choice(host, ENGINE, SMALL).problem == "unreachable"
 
 
+def test_what_uv_warns_of_is_not_what_it_failed_over(host: HostConfig, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine's outdated setting stands above every answer of uv, and is no reason."""
+    monkeypatch.setenv("UV_NATIVE_TLS", "1")
+    answer = resolve_choice(host, ENGINE, EngineChoice(name="small", version="7.7"))
+    assert isinstance(answer.resolution, Unread) and "7.7" in answer.resolution.unread
+    assert "warning" not in answer.resolution.unread
+
+
 def test_a_yanked_version_is_told_and_asked_about(host: HostConfig, tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     """Taken only where its exact version is asked for, and not in silence then."""
     with private_index(tmp_path / "private") as served:
