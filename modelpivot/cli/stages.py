@@ -28,7 +28,7 @@ def install(recipe: str, as_json: AsJson = False) -> None:
     from modelpivot.state.lock import acquire_lock, release_lock
 
     chosen = read_recipe(recipe)
-    with _own_run("install") as (context, word):
+    with own_run("install") as (context, word):
         acquire_lock(context.state, run_id=context.run.id, what=f"install for {chosen.name}")
         try:
             proof = carry_out(context, make_plan(context, chosen))
@@ -51,7 +51,7 @@ def adopt(
     from modelpivot.stages.adopt import adopt as carry_out
 
     said = Said(port=port, served_name=served_name, gpus=gpus, api_key_file=api_key_file)
-    with _own_run("adopt") as (context, word):
+    with own_run("adopt") as (context, word):
         release = carry_out(context, unit, said)
         word.message = f"{release.id} is the current release"
     answer(release) if as_json else console().print(f"{release.id} is the current release; it answers at {release.endpoint.base_url}")
@@ -61,7 +61,7 @@ def promote(as_json: AsJson = False) -> None:
     """Confirm the open switch: the new release becomes current."""
     from modelpivot.stages.promote import promote as carry_out
 
-    with _own_run("promote") as (context, word):
+    with own_run("promote") as (context, word):
         closed = carry_out(context)
         word.message = say_cutover(closed)
     _show(closed, as_json=as_json)
@@ -72,7 +72,7 @@ def rollback(as_json: AsJson = False) -> None:
     """Go back: an open switch is asked to return, else the host switches to the release before."""
     from modelpivot.stages.rollback import rollback as carry_out
 
-    with _own_run("rollback") as (context, word):
+    with own_run("rollback") as (context, word):
         closed = carry_out(context)
         word.message = say_cutover(closed)
     _show(closed, as_json=as_json)
@@ -80,7 +80,7 @@ def rollback(as_json: AsJson = False) -> None:
 
 
 @contextmanager
-def _own_run(name: str) -> Iterator[tuple[Context, LastWord]]:
+def own_run(name: str) -> Iterator[tuple[Context, LastWord]]:
     """A run of this command's own, shown as it goes and recorded like any other."""
     from modelpivot.cli.screen import Screen
     from modelpivot.demo.following import followed

@@ -38,6 +38,10 @@ class HostConfig(Frozen):
     """How many environments that no release names stay when space is reclaimed, newest first."""
     window: str | None = None
     """Hours in which this host may be without its service, `Sun-Thu 01:00-05:00 Europe/Berlin`; None: no upgrade test stops what serves."""
+    reclaim_after_s: float = Field(default=7 * 86400.0, ge=0)
+    """Soak time: seconds that nothing must have needed a release, weights or an environment before they may be reclaimed."""
+    hub_cache: Path | None = None
+    """Cache of the Hub library, of which only what nothing references may be reclaimed; None: HF_HUB_CACHE, HF_HOME or the library's default."""
     hooks: Hooks = Hooks()
 
     @field_validator("window")

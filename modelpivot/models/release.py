@@ -65,6 +65,18 @@ class Release(Frozen):
     """Seconds since the epoch."""
 
 
+class Stopped(Frozen):
+    """What was stopped by name (`modelpivot cleanup`): nothing starts it again but a person's word."""
+
+    name: str
+    """A release's id, or a service that was never adopted."""
+    is_release: bool = True
+    was_enabled: bool = False
+    """A service that was not made by us started at boot."""
+    at: float
+    """Seconds since the epoch."""
+
+
 class ReleaseBook(Frozen):
     """Which release is current, which was before, and which were ever proved (`releases.json`)."""
 
@@ -72,3 +84,7 @@ class ReleaseBook(Frozen):
     previous: str | None = None
     proved: list[str] = Field(default_factory=list)
     """Ids that passed ready and probe in a switch, or were current when adopted; newest last."""
+    retired: dict[str, float] = Field(default_factory=dict)
+    """Id -> when it stopped being current or previous; seconds since the epoch."""
+    stopped: Stopped | None = None
+    """Nothing serves because somebody asked for it; the current release stays the one to start again."""

@@ -22,6 +22,8 @@ RunOutcome = Literal[
     "failed_to_start",
     "cannot_tell",
     "no_wheel",
+    "reclaimed",
+    "cleaned",
     "blocked",
     "returned",
     "nothing_serves",

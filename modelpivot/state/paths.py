@@ -193,6 +193,11 @@ class StatePaths:
         """Results that no database took yet, one file each."""
         return self.root / "unstored"
 
+    @property
+    def reclaimed(self) -> Path:
+        """What was reclaimed, one record each: enough to bring it in again."""
+        return self.root / "reclaimed"
+
     def asked(self, port: int) -> Path:
         """How often we ourselves asked the engine on a port."""
         return self.root / f"asked-{port}"

@@ -1,8 +1,10 @@
 """Releases on disk, and the book that says which is current."""
 
+import time
+
 from modelpivot.errors import PreconditionError, UsageError
 from modelpivot.files import read_model, write_model
-from modelpivot.models.release import Release, ReleaseBook
+from modelpivot.models.release import Release, ReleaseBook, Stopped
 from modelpivot.state.paths import StatePaths
 
 
@@ -64,10 +66,14 @@ def record_proved(state: StatePaths, release_id: str) -> None:
 
 
 def record_current(state: StatePaths, release_id: str) -> None:
-    """Make a release current; the one before becomes previous. Nothing to do when it is current."""
+    """Make a release current; the one before becomes previous, and none is stopped any more. Nothing to do when it is current and was not stopped."""
     book = _book_to_write(state)
     if book.current != release_id:
-        write_model(state.book, book.model_copy(update={"current": release_id, "previous": book.current}))
+        write_model(
+            state.book, _with_retired(book, book.model_copy(update={"current": release_id, "previous": book.current, "stopped": None}))
+        )
+    elif book.stopped is not None:
+        write_model(state.book, book.model_copy(update={"stopped": None}))
 
 
 def record_adopted(state: StatePaths, release_id: str, *, replaces: bool) -> None:
@@ -75,4 +81,38 @@ def record_adopted(state: StatePaths, release_id: str, *, replaces: bool) -> Non
     book = _book_to_write(state)
     proved = [known for known in book.proved if known != release_id] + [release_id]
     previous = book.previous if replaces else book.current
-    write_model(state.book, ReleaseBook(current=release_id, previous=previous, proved=proved))
+    changes = {"current": release_id, "previous": previous, "proved": proved, "stopped": None}
+    write_model(state.book, _with_retired(book, book.model_copy(update=changes)))
+
+
+def record_stopped(state: StatePaths, stopped: Stopped | None) -> None:
+    """Note what was stopped by name, before it is; None: it serves again. The current release stays current."""
+    write_model(state.book, _book_to_write(state).model_copy(update={"stopped": stopped}))
+
+
+def forget_release(state: StatePaths, release_id: str) -> None:
+    """Give a release up before its parts go: it is neither current, previous nor proved any more. Nothing to do when it is none of these."""
+    book = _book_to_write(state)
+    changes = {name: None for name in ("current", "previous") if getattr(book, name) == release_id}
+    proved = [known for known in book.proved if known != release_id]
+    is_stopped = book.stopped is not None and book.stopped.name == release_id
+    after = book.model_copy(update={**changes, "proved": proved, "stopped": None if is_stopped else book.stopped})
+    if after != book:
+        write_model(state.book, _with_retired(book, after))
+
+
+def drop_retired(state: StatePaths, release_id: str) -> None:
+    """Forget that a release was ever here; nothing to do when nothing of it is remembered."""
+    book = _book_to_write(state)
+    kept = {known: at for known, at in book.retired.items() if known != release_id}
+    proved = [known for known in book.proved if known != release_id]
+    if (kept, proved) != (book.retired, book.proved):
+        write_model(state.book, book.model_copy(update={"retired": kept, "proved": proved}))
+
+
+def _with_retired(before: ReleaseBook, after: ReleaseBook) -> ReleaseBook:
+    """The book with the time at which releases stopped being current or previous."""
+    held = {after.current, after.previous}
+    gone = {known: time.time() for known in (before.current, before.previous) if known and known not in held}
+    kept = {known: at for known, at in before.retired.items() if known not in held}
+    return after.model_copy(update={"retired": kept | gone})

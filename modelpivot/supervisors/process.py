@@ -63,6 +63,9 @@ class ProcessSupervisor:
     def disable(self, release: Release) -> None:
         """Nothing to do, as with `enable`."""
 
+    def forget(self, release: Release) -> None:
+        """Nothing to do: what starts a process lies with its release."""
+
     def is_host_stopping(self) -> bool:
         """False: nobody tells a process why it is told to end."""
         return False

@@ -62,6 +62,10 @@ class Supervisor(Protocol):
         """Start the unit at no boot."""
         ...
 
+    def forget(self, release: Release) -> None:
+        """Take out what starts a release that is not to come back, and is stopped; nothing of a service that was not made by us."""
+        ...
+
     def is_host_stopping(self) -> bool:
         """Whether the machine goes down: nothing can be started any more, and what is open is taken back after the boot."""
         ...

@@ -28,7 +28,7 @@ from modelpivot.supervisors.process import KILL_S, read_api_key, send_signal
 from modelpivot.supervisors.protocol import UnitStatus
 from modelpivot.supervisors.switch_unit import place_boot_unit, start_switch_unit
 from modelpivot.supervisors.systemctl import UnitFacts, clear_failure, judge_start, show, systemctl
-from modelpivot.supervisors.unit_files import ReleaseUnitPaths, place_unit, write_secrets
+from modelpivot.supervisors.unit_files import ReleaseUnitPaths, place_unit, remove_unit, write_secrets
 from modelpivot.supervisors.unit_log import copy_journal, read_journal
 from modelpivot.supervisors.unit_text import mark_of, render_engine, render_secrets, unit_name
 from modelpivot.waiting import WaitedTooLong, wait_for
@@ -175,6 +175,12 @@ class SystemdSupervisor:
         """Start the unit at no boot; nothing to do when it is so already, or systemd does not know it."""
         if show(unit_name(release)).is_loaded:
             systemctl("disable", unit_name(release))
+
+    def forget(self, release: Release) -> None:
+        """Take its unit out, disabled first so that no link to it is left; a foreign unit stays its owner's."""
+        if release.origin != "adopted":
+            self.disable(release)
+            remove_unit(unit_name(release))
 
     def is_host_stopping(self) -> bool:
         """Whether systemd shuts the machine down."""

@@ -1,0 +1,136 @@
+"""Making room: what may go is shown, and goes when it is agreed to. An act of its own, never a part of a pivot. Planning changes nothing.
+
+`agreed` is one yes for all that asks for no more; `named` holds the ids of what must be named (weights that exist nowhere else, and the like).
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from modelpivot.errors import PreconditionError
+from modelpivot.facts.reclaimable import read_reclaimable, read_roots
+from modelpivot.files import write_model
+from modelpivot.models.reclaim import Gone, Item, Kind, Reclaimed, ReclaimPlan
+from modelpivot.models.size import say_bytes
+from modelpivot.operations.reclaim import Reclaiming, put_back_unproved, reclaim_item
+from modelpivot.plans.reclaim import plan_reclaim
+from modelpivot.stages.context import Context
+from modelpivot.stages.told import told
+from modelpivot.state.cutovers import read_cutover
+from modelpivot.state.lock import acquire_lock, release_lock
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What a person said."""
+
+    is_agreed: bool = False
+    """Yes to everything that asks for no more than that."""
+    named: Collection[str] = ()
+    """Ids, each agreed to by itself."""
+
+
+def plan(context: Context, *, only: Collection[Kind] = (), given_up: Collection[str] = ()) -> ReclaimPlan:
+    """What may go now, and what stays and why. Reads; changes nothing and needs no lock."""
+    with told(context.journal, "plan", "looking for what nothing needs") as (tell, ending):
+        made = plan_reclaim(context.host, read_reclaimable(context.host, context.state), only=only, given_up=given_up)
+        for warning in made.warnings:
+            tell("warning", warning)
+        ending.finish(say_plan(made), items=len(made.items), offered_bytes=made.offered_bytes)
+    return made
+
+
+def say_plan(made: ReclaimPlan) -> str:
+    """One line for a person."""
+    named = sum(item.ask == "named" for item in made.items)
+    note = f", {named} of them only by name" if named else ""
+    return f"{len(made.items)} things may go, {say_bytes(made.offered_bytes)} at least{note}; {len(made.kept)} stay"
+
+
+def require_agreed(made: ReclaimPlan, agreed: Agreed) -> list[Item]:
+    """What goes. PreconditionError when something could and nobody agreed to anything of it, or an id that is agreed to is not offered."""
+    if unknown := sorted(set(agreed.named) - {item.id for item in made.items}):
+        why = next((kept.why for kept in made.kept if kept.id == unknown[0]), "there is no such thing")
+        raise PreconditionError(f"{', '.join(unknown)} is not offered: {why}", hint="modelpivot reclaim --dry-run shows what is")
+    chosen = made.agreed(is_agreed=agreed.is_agreed, named=agreed.named)
+    if made.items and not chosen:
+        lines = [f"\n  {item.id}: {item}, {say_bytes(item.found.frees_bytes)}" for item in made.items]
+        hint = "--yes agrees to what asks for no more, --agree ID to one thing; a recipe's consents may hold both (reclaim, or the id)"
+        raise PreconditionError(f"nobody agreed to anything that may go; nothing was touched{''.join(lines)}", hint=hint)
+    return chosen
+
+
+def reclaim(context: Context, made: ReclaimPlan, agreed: Agreed, *, given_up: Collection[str] = ()) -> Reclaimed:
+    """What was agreed to is gone, measured; each thing is looked at again first. Nothing to do when nothing may go.
+
+    PreconditionError when nobody agreed, or a switch is open; HostHeld when another run holds the host.
+    """
+    chosen = require_agreed(made, agreed)
+    acquire_lock(context.state, run_id=context.run.id, what=f"reclaim {context.run.id}")
+    try:
+        with told(context.journal, "reclaim", f"{len(chosen)} things, {say_bytes(promised(chosen))}") as (tell, ending):
+            _refuse_open_switch(context)
+            for problem in put_back_unproved(context.state, read_roots(context.host)):
+                tell("warning", problem)
+            gone = _reclaim_all(context, chosen, given_up)
+            done = _sum_up(context, made, chosen, gone)
+            for item in done.failed:
+                tell("warning", f"{item.path} stays: {item.problem}")
+            write_model(context.run.root / "reclaimed.json", done)
+            ending.finish(say_done(done)) if chosen else ending.nothing_to_do("nothing may go")
+        return done
+    finally:
+        release_lock(context.state)
+
+
+def promised(items: Sequence[Item]) -> int:
+    """Bytes that these free, at least."""
+    return sum(item.found.frees_bytes for item in items)
+
+
+def say_done(done: Reclaimed) -> str:
+    """One line for a person."""
+    stays = f"; {len(done.failed)} things stay" if done.failed else ""
+    gone = len(done.items) - len(done.failed)
+    return f"{gone} things are gone: {say_bytes(max(0, done.freed_bytes))} measured free, {say_bytes(done.promised_bytes)} promised{stays}"
+
+
+def _refuse_open_switch(context: Context) -> None:
+    if cutover := read_cutover(context.state):
+        raise PreconditionError(
+            f"a switch from {cutover.from_release} to {cutover.to_release} is open ({cutover.phase}): nothing is reclaimed meanwhile",
+            hint="wait for it, or end it with `modelpivot promote` or `modelpivot rollback`",
+        )
+
+
+def _reclaim_all(context: Context, chosen: Sequence[Item], given_up: Collection[str]) -> list[Gone]:
+    """One after the other. Planned again under the lock: what is needed or held by now stays."""
+    now = plan_reclaim(context.host, read_reclaimable(context.host, context.state), given_up=given_up)
+    offered = {item.id: item for item in now.items}
+    reasons = {kept.id: kept.why for kept in now.kept}
+    job = Reclaiming(context.host, context.state, context.run.id, context.journal.stage("reclaim"), given_up)
+    gone: list[Gone] = []
+    for number, item in enumerate(chosen):
+        job.tell("progress", item.found.path, done=number, total=len(chosen), unit="things")
+        gone.append(_reclaim_one(job, item, offered.get(item.id), reasons.get(item.id)))
+    return gone
+
+
+def _reclaim_one(job: Reclaiming, item: Item, again: Item | None, why_not: str | None) -> Gone:
+    if why_not is None and again is not None and again.ask == "named" and item.ask == "yes":
+        why_not = f"it asks for its name by now: {again.why}"
+    if why_not is not None:
+        return Gone(
+            id=item.id, path=item.found.path, what=item.found.what, promised_bytes=item.found.frees_bytes, freed_bytes=0, problem=why_not
+        )
+    return reclaim_item(job, item)
+
+
+def _sum_up(context: Context, made: ReclaimPlan, chosen: Sequence[Item], gone: Sequence[Gone]) -> Reclaimed:
+    taken = {item.id for item in chosen}
+    return Reclaimed(
+        run_id=context.run.id,
+        promised_bytes=sum(each.promised_bytes for each in gone),
+        freed_bytes=sum(each.freed_bytes for each in gone),
+        items=list(gone),
+        left=[item.id for item in made.items if item.id not in taken],
+    )
