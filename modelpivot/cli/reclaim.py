@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from modelpivot.cli.output import AsJson, answer, console
-from modelpivot.models.reclaim import Kind, Reclaimed, ReclaimPlan
+from modelpivot.errors import UsageError
+from modelpivot.models.reclaim import KINDS, Kind, Reclaimed, ReclaimPlan
 from modelpivot.models.result import ExitCode
 
 if TYPE_CHECKING:
     from modelpivot.stages.reclaim import Agreed
 
-Only = Annotated[list[Kind] | None, typer.Option("--only", help="This kind alone; may be given more than once.")]
+Only = Annotated[list[str] | None, typer.Option("--only", help=f"This kind alone, may be given again: {', '.join(KINDS)}.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Agree to everything that asks for no more than a yes.")]
 Agree = Annotated[list[str] | None, typer.Option("--agree", help="Agree to one thing by its id; what exists nowhere else goes only so.")]
 FromRecipe = Annotated[str | None, typer.Option("--recipe", help="Take the consents of this recipe: reclaim, or ids.")]
@@ -38,8 +39,9 @@ def reclaim(
     from modelpivot.stages.reclaim import reclaim as carry_out
     from modelpivot.stages.reclaim import say_done, say_plan
 
+    kinds = kinds_of(only or [])
     with own_run("reclaim") as (context, word):
-        made = make_plan(context, only=only or ())
+        made = make_plan(context, only=kinds)
         word.outcome, word.message = "planned", say_plan(made)
         if not as_json:
             show_plan(made)
@@ -51,6 +53,13 @@ def reclaim(
         return
     answer(done) if as_json else show_done(done)
     raise typer.Exit(ExitCode.SAID_NO if done.failed else ExitCode.DONE)
+
+
+def kinds_of(words: list[str]) -> list[Kind]:
+    """The kinds that are named. UsageError names one that is none."""
+    if unknown := [word for word in words if word not in KINDS]:
+        raise UsageError(f"--only: expected one of {', '.join(KINDS)}, found {unknown[0]!r}")
+    return [kind for kind in KINDS if kind in words]
 
 
 def agreed_to(made: ReclaimPlan, *, yes: bool, agree: list[str], recipe: str | None, as_json: bool) -> "Agreed":

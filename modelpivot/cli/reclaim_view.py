@@ -30,7 +30,7 @@ def _show_items(console: Console, items: list[Item], *, title: str) -> None:
     rows = table(title, "frees", "costs")
     for item in items:
         name = item.id if item.ask == "named" else item.found.path
-        rows.add_row(Text(f"{item.found.what}\n  {name}"), _say_freed(item), Text(f"{item.found.costs}\n{item.why}"))
+        rows.add_row(Text(f"{item.found.what}\n  {name}", overflow="fold"), _say_freed(item), Text(f"{item.found.costs}\n{item.why}"))
     console.print(rows)
     console.print()
 
@@ -45,7 +45,7 @@ def _show_kept(console: Console, made: ReclaimPlan) -> None:
     if large:
         rows = table("stays", "takes", "because")
         for kept in sorted(large, key=lambda kept: -kept.size_bytes):
-            rows.add_row(Text(f"{kept.what}\n  {kept.path}"), say_bytes(kept.size_bytes), Text(kept.why))
+            rows.add_row(Text(f"{kept.what}\n  {kept.path}", overflow="fold"), say_bytes(kept.size_bytes), Text(kept.why))
         console.print(rows)
     if small := len(made.kept) - len(large):
         console.print(Text(f"{small} small things stay as well (--json has each with its reason)", "dim"))
@@ -61,7 +61,7 @@ def show_reclaimed(console: Console, done: Reclaimed) -> None:
     rows = table("", "promised", "measured free")
     for gone in done.items:
         mark = Text("✗ ", "red") if gone.problem else Text("✓ ", "green")
-        what = Text.assemble(mark, f"{gone.what}\n  {gone.path}", (f"\n  {gone.problem}" if gone.problem else "", "red"))
+        what = Text.assemble(mark, f"{gone.what}\n  {gone.path}", (f"\n  {gone.problem}" if gone.problem else "", "red"), overflow="fold")
         rows.add_row(what, say_bytes(gone.promised_bytes), say_bytes(max(0, gone.freed_bytes)))
     console.print(rows)
     console.print(f"{say_bytes(max(0, done.freed_bytes))} measured free, {say_bytes(done.promised_bytes)} promised")

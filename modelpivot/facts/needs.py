@@ -1,11 +1,12 @@
 """Which releases a host still needs, and every path that they name: directories, words of their command lines, all that their views link to."""
 
+import contextlib
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from modelpivot.facts.open_files import paths_in
 from modelpivot.files import read_model
 from modelpivot.models.plan import Plan
 from modelpivot.models.reclaim import Known, Role
@@ -16,7 +17,6 @@ from modelpivot.state.paths import StatePaths
 from modelpivot.state.releases import list_releases, read_book
 from modelpivot.state.runs import is_run_alive, list_runs
 
-PATH_IN_WORD = re.compile(r"/[^\s\"',;:=\[\]{}()]+")
 MOST_HOPS = 40
 
 
@@ -86,7 +86,7 @@ def paths_of(state: StatePaths, release: Release, hub_cache: Path) -> Iterator[s
     for folder in (release.weights_dir, release.view_dir, release.environment_dir, release.start.working_directory):
         yield from hops(str(folder))
     for word in [*release.start.argv, *release.start.environment.values()]:
-        for path in _paths_in(word):
+        for path in paths_in(word):
             yield from hops(path)
     for link in links_below(release.view_dir):
         yield from hops(link)
@@ -94,18 +94,16 @@ def paths_of(state: StatePaths, release: Release, hub_cache: Path) -> Iterator[s
         yield from hops(str(hub_cache / f"models--{repo[0].replace('/', '--')}"))
 
 
-def _paths_in(word: str) -> set[str]:
-    whole = {part for part in (word, word.partition("=")[2]) if part.startswith("/")}
-    return whole | set(PATH_IN_WORD.findall(word))
-
-
 def links_below(folder: Path) -> Iterator[str]:
-    """Every link in a folder, at any depth; none is followed."""
-    for parent, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = f"{parent}/{name}"
-            if os.path.islink(path):  # noqa: PTH114
-                yield path
+    """Every link in a folder, at any depth; none is followed, and what cannot be read is passed over."""
+    waiting = [str(folder)]
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as there:
+            for entry in there:
+                if entry.is_symlink():
+                    yield entry.path
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
 
 
 def hops(path: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Files and folders that processes hold: open, mapped, as working directory, as program; and what the kernel holds itself. Needs /proc.
+"""Files and folders that processes hold: open, mapped, as working directory, as program, on the command line; and the kernel's own. Needs /proc.
 
 /proc/4100/fd/17 -> /pool/weights/nvidia--Kimi-K2.5-NVFP4/4d7e.../model-00001-of-00119.safetensors
 7f1c40000000-7f1c80000000 r--s 00000000 08:11 1193       /pool/weights/...
@@ -19,6 +19,9 @@ from modelpivot.models.reclaim import Holder
 MAPPED = re.compile(r"^\S+ \S+ \S+ ([0-9a-f]+):([0-9a-f]+) ([1-9]\d*) +(.+)$", re.MULTILINE)
 DELETED = " (deleted)"
 Inode = tuple[int, int]
+NOWHERE: Inode = (0, 0)
+"""Of a path that is named and not open."""
+PATH_IN_WORD = re.compile(r"/[^\s\"',;:=\[\]{}()]+")
 
 
 @dataclass(frozen=True)
@@ -49,13 +52,14 @@ def _holder(pid: int) -> Holder:
 
 def read_open_files(proc: Path = Path("/proc")) -> OpenFiles:
     """All that living processes hold now. A process that may not be looked into is counted."""
+    own = set(_ancestors(proc))
     inodes, paths, unseen = defaultdict[Inode, set[int]](set), defaultdict[str, set[int]](set), 0
     for folder in proc.iterdir():
         if not folder.name.isdigit():
             continue
         pid = int(folder.name)
         try:
-            for inode, path in _held_by(folder):
+            for inode, path in (*_held_by(folder), *(() if pid in own else _claimed(folder))):
                 inodes[inode].add(pid)
                 paths[path].add(pid)
         except PermissionError:
@@ -63,6 +67,17 @@ def read_open_files(proc: Path = Path("/proc")) -> OpenFiles:
         except OSError:
             continue
     return OpenFiles(inodes, paths, dict(_held_by_kernel()), unseen)
+
+
+def _ancestors(proc: Path) -> Iterator[int]:
+    """This process and those that it descends from: what their command lines name is what is asked for here."""
+    pid = os.getpid()
+    while pid > 0:
+        yield pid
+        try:
+            pid = int((proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return
 
 
 def _held_by(folder: Path) -> Iterator[tuple[Inode, str]]:
@@ -76,6 +91,13 @@ def _held_by(folder: Path) -> Iterator[tuple[Inode, str]]:
         yield (os.makedev(int(major, 16), int(minor, 16)), int(inode)), _plain(path).replace("\\012", "\n")
 
 
+def _claimed(folder: Path) -> Iterator[tuple[Inode, str]]:
+    """Paths on its command line: an engine reads its weights and closes them, and serves from them all the same."""
+    words = [os.fsdecode(word) for word in (folder / "cmdline").read_bytes().split(b"\0")]
+    for path in {path for word in words for path in paths_in(word)}:
+        yield from ((NOWHERE, place) for place in {path, os.path.realpath(path)})
+
+
 def _follow(link: str) -> Iterator[tuple[Inode, str]]:
     """Where it leads; nothing for a pipe or socket, or when it is closed by now."""
     with contextlib.suppress(FileNotFoundError):
@@ -83,6 +105,12 @@ def _follow(link: str) -> Iterator[tuple[Inode, str]]:
         if path.startswith("/"):
             found = os.stat(link)  # noqa: PTH116
             yield (found.st_dev, found.st_ino), _plain(path)
+
+
+def paths_in(word: str) -> set[str]:
+    """Absolute paths in a word of a command line, or in a variable's value: whole, behind an equals sign, or inside JSON and lists."""
+    whole = {part for part in (word, word.partition("=")[2]) if part.startswith("/")}
+    return whole | set(PATH_IN_WORD.findall(word))
 
 
 def _plain(path: str) -> str:

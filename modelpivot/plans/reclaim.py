@@ -150,7 +150,7 @@ def _in_order(items: Sequence[Item]) -> list[Item]:
 
 def _warnings(facts: ReclaimFacts) -> Iterator[str]:
     if facts.unseen:
-        yield f"{facts.unseen} processes of other users cannot be looked into: what they hold open is not known (run as root)"
+        yield f"{facts.unseen} processes cannot be looked into (run as root): what they hold open is not known"
     for root in facts.roots:
         if root.is_network:
             yield f"the {root.name} root {root.path} lies on a network file system: what other hosts need there is not seen from here"

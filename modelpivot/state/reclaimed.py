@@ -79,7 +79,8 @@ def drop_record(state: StatePaths, record: ReclaimRecord) -> None:
 
 def read_records(state: StatePaths) -> list[ReclaimRecord]:
     """All records, oldest first; one that cannot be understood is passed over."""
-    return [record for path in sorted(state.reclaimed.glob("*.json")) if (record := _read(path)) is not None]
+    records = [record for path in state.reclaimed.glob("*.json") if (record := _read(path)) is not None]
+    return sorted(records, key=lambda record: (record.at, record.id))
 
 
 def read_unfinished(state: StatePaths) -> Iterator[ReclaimRecord]:
