@@ -39,7 +39,13 @@ RUN_ID = "MODELPIVOT_RUN_ID"
 HAND_OVER_S = 10.0
 """Seconds that a run waits in the end for Prefect to take its artifacts."""
 
-COMPLETED_NAMES: dict[RunOutcome, str] = {"planned": "Planned", "staged": "Staged", "no_change": "NoChange"}
+COMPLETED_NAMES: dict[RunOutcome, str] = {
+    "planned": "Planned",
+    "staged": "Staged",
+    "no_change": "NoChange",
+    "reclaimed": "Reclaimed",
+    "cleaned": "Cleaned",
+}
 FAILED_NAMES: dict[RunOutcome, str] = {"returned": "RolledBack", "nothing_serves": "NothingServes", "blocked": "Blocked"}
 GATE_NAMES = {"weights": "WeightsCorrupt", "benchmark": "Regressed"}
 """Of a run that failed at a gate and changed nothing. Every name has its alert in deployments/automations."""

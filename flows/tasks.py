@@ -4,6 +4,7 @@ Rerun: preflight, install and download, after passing failures only. Nothing is 
 proves something lies on the host and is read again.
 """
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from prefect import State, task
@@ -18,14 +19,19 @@ from flows.tell import PrefectListener, show_markdown
 from modelpivot.errors import TransientError
 from modelpivot.files import read_model
 from modelpivot.models.benchmark import Check, Measurement
+from modelpivot.models.cleanup import Cleaned, CleanupPlan
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.facts import Facts
 from modelpivot.models.manifest import Verified
 from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Recipe
+from modelpivot.models.reclaim import Kind, Reclaimed, ReclaimPlan
 from modelpivot.models.release import Release
 from modelpivot.plans.markdown import plan_markdown
+from modelpivot.plans.room_markdown import cleanup_markdown, room_markdown
 from modelpivot.recipes import recipe_digest
+from modelpivot.stages import cleanup as cleanup_stage
+from modelpivot.stages import reclaim as reclaim_stage
 from modelpivot.stages.benchmark import measure
 from modelpivot.stages.candidate import check_candidate
 from modelpivot.stages.check import check_shards as check_shards_stage
@@ -35,6 +41,7 @@ from modelpivot.stages.gate import gate as gate_stage
 from modelpivot.stages.plan import make_plan
 from modelpivot.stages.preflight import preflight as preflight_stage
 from modelpivot.stages.promote import promote as promote_stage
+from modelpivot.stages.reclaim import Agreed
 from modelpivot.stages.rollback import rollback as rollback_stage
 from modelpivot.stages.starts import judge, measure_starts
 from modelpivot.stages.switch import is_closed, is_unconfirmed, start_switch
@@ -164,6 +171,36 @@ def go_back(context: Context, cutover: Cutover, reason: str) -> Cutover:
 def roll_back(context: Context) -> Cutover:
     """The same switch with the releases exchanged."""
     return rollback_stage(context)
+
+
+@task(name="plan", **ONCE)
+def plan_reclaim(context: Context, only: Collection[Kind]) -> ReclaimPlan:
+    """What may go, shown. Changes nothing."""
+    made = reclaim_stage.plan(context, only=only)
+    show_markdown("reclaim", room_markdown(made), title=f"What may go on {context.host.name}")
+    return made
+
+
+@task(name="reclaim", **ONCE)
+def reclaim(context: Context, made: ReclaimPlan, agreed: Agreed) -> Reclaimed:
+    """What was agreed to is gone, measured."""
+    return reclaim_stage.reclaim(context, made, agreed)
+
+
+@task(name="plan", **ONCE)
+def plan_cleanup(context: Context, stop: Sequence[str], only: Collection[Kind]) -> CleanupPlan:
+    """What a clean slate would take, shown. Changes nothing."""
+    made = cleanup_stage.plan(context, stop=stop, only=only)
+    show_markdown("cleanup", cleanup_markdown(made), title=f"A clean slate on {context.host.name}")
+    return made
+
+
+@task(name="cleanup", **ONCE)
+def cleanup(context: Context, made: CleanupPlan, agreed: Agreed, stop: Sequence[str], only: Collection[Kind]) -> Cleaned:
+    """What is named is stopped, what is agreed to is gone; GateFailed names what still stands in the way."""
+    done = cleanup_stage.cleanup(context, made, agreed, stop=stop, only=only)
+    cleanup_stage.require_clean(done)
+    return done
 
 
 def show_shards(context: Context, name: str) -> None:

@@ -34,12 +34,15 @@ class Status(Frozen):
     """The switch only tries; it always goes back."""
     confirm_by: float | None
     held_by: str | None
+    stopped: str | None = None
+    """What was stopped by name, and how it is started again; nothing serves on purpose."""
 
 
 def status(as_json: AsJson = False) -> None:
     """What serves, whether it answers, what runs. Exit 5 when nothing answers though something should."""
     from modelpivot.facts.everything import read_answers
     from modelpivot.settings import read_host_config
+    from modelpivot.stages.standing_down import say_stopped
     from modelpivot.state.cutovers import read_cutover
     from modelpivot.state.lock import read_lock
     from modelpivot.state.paths import StatePaths
@@ -63,9 +66,11 @@ def status(as_json: AsJson = False) -> None:
         is_trial=cutover is not None and cutover.trial is not None,
         confirm_by=cutover.confirm_by if cutover else None,
         held_by=lock.what if lock else None,
+        stopped=say_stopped(book.stopped) if book.stopped else None,
     )
     answer(now) if as_json else _show_status(now)
-    raise typer.Exit(ExitCode.NOTHING_SERVES if now.answers is False and not now.switch else ExitCode.DONE)
+    is_down = now.answers is False and not now.switch and not now.stopped
+    raise typer.Exit(ExitCode.NOTHING_SERVES if is_down else ExitCode.DONE)
 
 
 def _show_status(now: Status) -> None:
@@ -73,7 +78,9 @@ def _show_status(now: Status) -> None:
     word = {True: "answers", False: "does not answer", None: ""}[now.answers]
     word += f" ({now.why_not})" if now.why_not else ""
     out.print(f"{now.serves} {word} at {now.base_url}" if now.serves else "nothing is served by modelpivot on this host")
-    if now.previous and not now.switch:
+    if now.stopped:
+        out.print(now.stopped)
+    elif now.previous and not now.switch:
         out.print(f"before: {now.previous} (modelpivot rollback goes back to it)")
     if now.switch:
         left = (

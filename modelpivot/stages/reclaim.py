@@ -6,7 +6,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from modelpivot.errors import PreconditionError
+from modelpivot.errors import GateFailed, PreconditionError
 from modelpivot.facts.reclaimable import read_reclaimable, read_roots
 from modelpivot.files import write_model
 from modelpivot.models.reclaim import Gone, Item, Kind, Reclaimed, ReclaimPlan
@@ -80,6 +80,13 @@ def reclaim(context: Context, made: ReclaimPlan, agreed: Agreed, *, given_up: Co
         return done
     finally:
         release_lock(context.state)
+
+
+def require_all_gone(done: Reclaimed) -> None:
+    """GateFailed names what was agreed to and stays."""
+    if done.failed:
+        failed = [f"{gone.path} stays: {gone.problem}" for gone in done.failed]
+        raise GateFailed(f"{say_done(done)}", failed=failed, hint="look at what is named, then run it again")
 
 
 def promised(items: Sequence[Item]) -> int:

@@ -8,16 +8,18 @@ from modelpivot.host import own_process_id
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.host import HostConfig
 from modelpivot.stages.context import Context
+from modelpivot.stages.standing_down import start_again
 from modelpivot.stages.switch import follow_switch, holder_of, is_closed, launch_switch, start_switch
 from modelpivot.state.cutovers import read_cutover, write_cutover
 from modelpivot.state.lock import read_lock
 from modelpivot.state.paths import StatePaths
-from modelpivot.state.releases import read_current, read_release
+from modelpivot.state.releases import read_book, read_current, read_release
 from modelpivot.supervisors.choose import choose_supervisor
 
 
 def recover(context: Context) -> Cutover | None:
-    """The closed switch; None when there is nothing to do: the current release runs, or a living process carries a switch out.
+    """The closed switch; None when there is nothing to do: the current release runs, or a living process carries a switch out. What was stopped
+    by name is started again by this, and by nothing else that happens on its own.
 
     HostHeld when another run holds the host.
     """
@@ -59,6 +61,8 @@ def _with_our_token(context: Context, cutover: Cutover) -> Cutover:
 
 
 def _start_current(context: Context) -> Cutover | None:
+    if read_book(context.state).stopped is not None:
+        return start_again(context)
     current = read_current(context.state)
     if current is None or choose_supervisor(context.host, context.state).status(current).state == "running":
         return None

@@ -4,6 +4,7 @@ from modelpivot.errors import PreconditionError
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.release import Release
 from modelpivot.stages.context import Context
+from modelpivot.stages.standing_down import start_again
 from modelpivot.stages.switch import follow_switch, is_closed, start_switch
 from modelpivot.state.cutovers import ask_decision, read_cutover
 from modelpivot.state.paths import StatePaths
@@ -11,13 +12,15 @@ from modelpivot.state.releases import read_book, read_release
 
 
 def rollback(context: Context, *, reason: str = "asked for") -> Cutover:
-    """The closed switch. An open one comes back `returned`; otherwise the release before is `promoted`.
+    """The closed switch. An open one comes back `returned`; what was stopped by name serves again; otherwise the release before is `promoted`.
 
     PreconditionError without a release before, or when the switch to it did not begin: nothing was touched.
     """
     if cutover := read_cutover(context.state):
         ask_decision(context.state, "return", reason=reason)
         return follow_switch(context, cutover, until=is_closed)
+    if read_book(context.state).stopped is not None and (again := start_again(context)) is not None:
+        return again
     current, previous = read_pair(context.state)
     cutover = start_switch(context, to=previous, frm=current, confirm="automatic")
     closed = follow_switch(context, cutover, until=is_closed)

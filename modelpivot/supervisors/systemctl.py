@@ -19,7 +19,7 @@ CALL_S = 60.0
 """Seconds for one call; none of them waits for an engine."""
 PROPERTIES = (
     "LoadState,ActiveState,SubState,Result,Job,Type,MainPID,ExecMainCode,ExecMainStatus,InvocationID,ControlGroup,"
-    "NeedDaemonReload,UnitFileState"
+    "NeedDaemonReload,UnitFileState,TriggeredBy"
 )
 
 

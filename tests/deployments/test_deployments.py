@@ -27,7 +27,10 @@ from tests.weights.repos import make_repo
 from tests.world import PROJECT, World
 
 TOKEN = "hf_planted_token_that_must_not_be_seen"
-DEPLOYMENTS = [f"{name}/{name}" for name in ("benchmark", "check-weights", "cutover", "pivot", "plan", "promote", "rollback", "stage")]
+DEPLOYMENTS = [
+    f"{name}/{name}"
+    for name in ("benchmark", "check-weights", "cleanup", "cutover", "pivot", "plan", "promote", "reclaim", "rollback", "stage")
+]
 
 
 def test_apply_puts_everything_in_place_and_may_be_run_again(deployed: World) -> None:

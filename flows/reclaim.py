@@ -1,0 +1,39 @@
+"""Make room: what no release needs goes, when it is agreed to. An act of its own, never part of a pivot. Needs no recipe and no Hub."""
+
+from prefect import State, flow
+
+from flows import tasks
+from flows.carry import Ending, carry_out
+from flows.forms import HostBlock, name_run
+from modelpivot.models.reclaim import Kind
+from modelpivot.stages.context import Context
+from modelpivot.stages.reclaim import Agreed, require_all_gone, say_done, say_plan
+
+
+@flow(name="reclaim", flow_run_name=name_run)
+def reclaim(
+    dry_run: bool = True,
+    agreed: bool = False,
+    named: list[str] = [],  # noqa: B006 - a form shows it as an empty list
+    only: list[Kind] = [],  # noqa: B006
+    host: HostBlock = None,
+) -> State[None]:
+    """Free disk space: old weights, environments, views, compiled kernels, left-over downloads, cache that nothing references.
+
+    Args:
+        dry_run: Show what may go and what stays, change nothing.
+        agreed: Yes to everything that asks for no more than a yes. Weights that exist nowhere else are none of it.
+        named: Ids of things that go only by their name, as a dry run shows them.
+        only: These kinds alone; empty: all.
+        host: The GPU host; left out, the worker's own.
+    """
+
+    def body(context: Context) -> Ending:
+        made = tasks.plan_reclaim(context, only)
+        if dry_run:
+            return Ending("planned", say_plan(made))
+        done = tasks.reclaim(context, made, Agreed(is_agreed=agreed, named=named))
+        require_all_gone(done)
+        return Ending("reclaimed", say_done(done))
+
+    return carry_out("reclaim", "reclaim", host, None, body)

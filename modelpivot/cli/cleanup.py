@@ -1,0 +1,109 @@
+"""cleanup: the clean slate. Stops what is named, proves GPUs and ports free, shows disk, weights and cache, reclaims what is agreed."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from modelpivot.cli.output import AsJson, answer, console
+from modelpivot.cli.reclaim import Agree, DryRun, FromRecipe, Only, Yes, agreed_to, kinds_of
+from modelpivot.errors import GateFailed, UsageError
+from modelpivot.models.cleanup import Cleaned, CleanupPlan
+from modelpivot.models.reclaim import Kind
+from modelpivot.models.result import ExitCode
+
+Stop = Annotated[list[str] | None, typer.Option("--stop", help="Stop this release or service; nothing stops that is not named.")]
+FromFacts = Annotated[Path | None, typer.Option("--facts", help="Plan for the host that these recorded facts are of; changes nothing.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Mount the command."""
+    app.command()(cleanup)
+
+
+def cleanup(
+    stop: Stop = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    only: Only = None,
+    agree: Agree = None,
+    recipe: FromRecipe = None,
+    facts: FromFacts = None,
+    as_json: AsJson = False,
+) -> None:
+    """A clean slate: stop what is named, prove GPUs and ports free, show disk, weights and cache, reclaim what is agreed."""
+    kinds, names = kinds_of(only or []), stop or []
+    if facts is not None:
+        _end(_plan_recorded(facts, names, kinds), as_json=as_json)
+    from modelpivot.cli.stages import own_run
+    from modelpivot.stages.cleanup import cleanup as carry_out
+    from modelpivot.stages.cleanup import plan as make_plan
+    from modelpivot.stages.cleanup import require_clean, say_cleaned, say_cleanup
+
+    done: Cleaned | None = None
+    try:
+        with own_run("cleanup") as (context, word):
+            made = make_plan(context, stop=names, only=kinds)
+            word.outcome, word.message = "planned", say_cleanup(made)
+            if not as_json:
+                _show(made)
+            if not dry_run:
+                is_yes = yes or _confirm(made, as_json=as_json)
+                agreed = agreed_to(made.reclaim, yes=is_yes, agree=agree or [], recipe=recipe, as_json=True)
+                done = carry_out(context, made, agreed, stop=names, only=kinds)
+                word.outcome, word.message = "cleaned", say_cleaned(done)
+                require_clean(done)
+    except GateFailed as error:
+        if done is None:
+            raise
+        sys.stderr.write(f"{error}\n" + "".join(f"  - {line}\n" for line in error.failed))
+    if done is None:
+        _end(made, as_json=as_json, is_shown=True)
+    else:
+        answer(done) if as_json else _show_done(done)
+        is_failed = bool(done.obstacles) or bool(done.reclaimed and done.reclaimed.failed)
+        raise typer.Exit(ExitCode.SAID_NO if is_failed else ExitCode.DONE)
+
+
+def _plan_recorded(path: Path, stop: list[str], only: list[Kind]) -> CleanupPlan:
+    from modelpivot.files import read_model
+    from modelpivot.models.facts import Facts
+    from modelpivot.plans.cleanup import plan_cleanup
+    from modelpivot.plans.recorded_room import room_of_facts
+    from modelpivot.settings import read_host_config
+
+    facts = read_model(path, Facts)
+    if facts is None:
+        raise UsageError(f"{path}: no such file", hint="modelpivot facts RECIPE --json writes one")
+    host = facts.configuration or read_host_config()
+    return plan_cleanup(host, facts.host, room_of_facts(host, facts.host), stop=stop, only=only)
+
+
+def _confirm(made: CleanupPlan, *, as_json: bool) -> bool:
+    """Asked on a terminal, when there is anything to ask for."""
+    if as_json or not sys.stdin.isatty() or not (made.to_stop or any(item.ask == "yes" for item in made.reclaim.items)):
+        return False
+    stops = ", ".join(each.name for each in made.to_stop)
+    return typer.confirm(f"Stop {stops} and let everything go that needs no more than a yes?" if stops else "Let it go?", err=True)
+
+
+def _end(made: CleanupPlan, *, as_json: bool, is_shown: bool = False) -> None:
+    """Show the plan, and end with what it means: 3 when something stands in the way."""
+    if as_json:
+        answer(made)
+    elif not is_shown:
+        _show(made)
+    raise typer.Exit(ExitCode.BLOCKED if made.blockers else ExitCode.DONE)
+
+
+def _show(made: CleanupPlan) -> None:
+    from modelpivot.cli.cleanup_view import show_cleanup
+
+    show_cleanup(console(), made)
+
+
+def _show_done(done: Cleaned) -> None:
+    from modelpivot.cli.cleanup_view import show_cleaned
+
+    show_cleaned(console(), done)
