@@ -9,8 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from modelpivot.facts.environments import StoredProof, proof_file, read_stamp
+from modelpivot.facts.resolution import KEPT
 from modelpivot.files import write_model
-from modelpivot.models.engine import Pin, Resolution
+from modelpivot.host import run_command
+from modelpivot.models.engine import EnvironmentProof, Pin, Resolution
 from modelpivot.models.host import HostConfig
 from modelpivot.models.manifest import Manifest, ManifestFile
 from modelpivot.models.reclaim import Gone, Item, Kind, Reclaimed, ReclaimPlan
@@ -42,7 +47,8 @@ class Pile:
             reclaim_after_s=0,
             keep_environments=1,
         ).model_copy(update=changes)
-        for folder in (self.host.state_dir, self.host.weights_root, self.host.environments_root, root / "hub"):
+        self.cache = self.host.hub_cache or root / "hub"
+        for folder in (self.host.state_dir, self.host.weights_root, self.host.environments_root, self.cache):
             folder.mkdir(parents=True, exist_ok=True)
         self.state = StatePaths(self.host.state_dir)
 
@@ -93,7 +99,7 @@ class Pile:
             record_current(self.state, release.id)
 
     def environment(self, version: str, *, age_s: float = 0.0, cache: Path | None = None) -> Path:
-        """An environment of ours, as far as anything here looks into it; `cache`: where its library is linked from."""
+        """A proved environment, as far as anything here looks into it; `cache`: where its library is linked from."""
         digest = hashlib.sha256(version.encode()).hexdigest()[:10]
         resolution = Resolution(
             engine="standin", engine_version=version, pins=[Pin(name="x", version="1")], lock_text="", digest=digest, python="3.11"
@@ -107,8 +113,10 @@ class Pile:
             os.link(library, cache / "x.so")
         (path / "bin").mkdir()
         (path / "bin/python").symlink_to(sys.executable)
-        kept = path / ".modelpivot/resolution.json"
+        kept = path / KEPT
         write_model(kept, resolution)
+        proof = EnvironmentProof(path=path, engine="standin", engine_version=version, freeze_digest="", packages=1, proved_at=1.0, new=True)
+        write_model(proof_file(path), StoredProof(proof=proof, stamp=read_stamp(path)))
         os.utime(kept, (time.time() - age_s, time.time() - age_s))
         return path
 
@@ -170,3 +178,17 @@ def holding(*words: str, cwd: Path | None = None) -> Iterator[int]:
 def names(folder: Path) -> set[bytes]:
     """Every name below a folder, at any depth."""
     return {parent + b"/" + name for parent, folders, files in os.walk(os.fsencode(folder)) for name in (*folders, *files)}
+
+
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="this machine cannot: mounts need root")
+BIND = "subprocess.run(['mount', '--bind', {source!r}, {target!r}], check=True)\n"
+TMPFS = "subprocess.run(['mount', '-t', 'tmpfs', 'none', {target!r}], check=True)\n"
+
+
+def in_mounts(pile: Pile, script: str) -> str:
+    """What lines of Python print in a mount namespace of their own, with the pile at hand."""
+    words = (
+        f"import os, subprocess; from pathlib import Path; from tests.reclaiming import *; pile = Pile(Path({str(pile.root)!r}))\n{script}"
+    )
+    argv = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", words]
+    return run_command(argv, timeout_s=120, cwd=Path(__file__).parents[1]).stdout

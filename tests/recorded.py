@@ -253,6 +253,23 @@ def serving(host: HostFacts) -> HostFacts:
     return host.model_copy(update={**changes, "listeners": [*listeners, port], "stored": [stored]})
 
 
+def first_day() -> HostFacts:
+    """The brief's first minute: the old unit serves and was never adopted; its merged file is the only one there is."""
+    host = serving(pro6000())
+    strangers = {"current": None, "current_answers": Unread(unread="no release is current on this host"), "own_pids": [], "frozen": []}
+    return host.model_copy(update={**strangers, "stored": [_merged()]})
+
+
+def stopped() -> HostFacts:
+    """The brief's second step: the unit is gone, 0 MiB on every GPU, the old weights still there."""
+    return pro6000(stored=[_merged()])
+
+
+def _merged() -> StoredWeights:
+    path, name = PRO6000.weights_root / "glm5-gguf", "GLM-5-UD-Q4_K_XL.gguf"
+    return StoredWeights(path=path, repo="", commit="", size_bytes=402 * 10**9, state="foreign", filesystem=7, irreplaceable=[name])
+
+
 def _old_release() -> Any:
     recipe = read_recipe("glm-5-gguf")
     files = Manifest(repo=recipe.model.repo, commit="9a" * 20, files=[ManifestFile(path="GLM-5.gguf", size=402 * 10**9, sha256="c" * 64)])
@@ -347,6 +364,8 @@ def _links(text: str) -> list[GpuLink]:
 Made = tuple[str, Callable[[], HostFacts], Callable[[], ModelFacts], HostConfig]
 RECORDED: dict[str, Made] = {
     "pro6000-serving": ("kimi-k2.5-nvfp4", lambda: serving(pro6000()), kimi, PRO6000),
+    "pro6000-first-day": ("kimi-k2.5-nvfp4", first_day, kimi, PRO6000),
+    "pro6000-stopped": ("kimi-k2.5-nvfp4", stopped, kimi, PRO6000),
     "pro6000-clean": ("kimi-k2.5-nvfp4", pro6000, kimi, PRO6000),
     "pro6000-disk-small": ("kimi-k2.5-nvfp4", disk_small, kimi, PRO6000),
     "pro6000-stranger": ("kimi-k2.5-nvfp4", stranger, kimi, PRO6000),
@@ -359,6 +378,16 @@ RECORDED: dict[str, Made] = {
 }
 
 
+CLEANUPS = {
+    "pro6000-first-day": ("--stop", "vllm-glm5.service"),
+    "pro6000-stopped": (),
+    "pro6000-serving": ("--stop", "glm-5-gguf"),
+    "pro6000-disk-small": (),
+    "pro6000-stranger": (),
+}
+"""Recorded hosts with a clean slate of their own, and what is named there."""
+
+
 def facts_of(name: str) -> Facts:
     """One recorded host, whole."""
     _, host, model, configuration = RECORDED[name]
@@ -367,8 +396,16 @@ def facts_of(name: str) -> Facts:
 
 def plan_text(name: str, *options: str) -> str:
     """What the command prints for a recorded host, its exit code on the last line."""
-    recipe = RECORDED[name][0]
-    result = CliRunner().invoke(app, ["plan", recipe, "--facts", str(HOSTS / f"{name}.json"), *options], env={"COLUMNS": "160"})
+    return _command_text("plan", RECORDED[name][0], "--facts", str(HOSTS / f"{name}.json"), *options)
+
+
+def cleanup_text(name: str, *options: str) -> str:
+    """What `cleanup` prints for a recorded host, its exit code on the last line."""
+    return _command_text("cleanup", *CLEANUPS[name], "--facts", str(HOSTS / f"{name}.json"), *options)
+
+
+def _command_text(*words: str) -> str:
+    result = CliRunner().invoke(app, list(words), env={"COLUMNS": "160"})
     lines = RELEASE.sub(r"\1-0123456789", result.output).splitlines()
     return "\n".join(line.rstrip() for line in lines) + f"\n\nexit code {result.exit_code}\n"
 
@@ -388,6 +425,8 @@ def main() -> None:
     for name in RECORDED:
         (HOSTS / f"{name}.json").write_text(facts_of(name).model_dump_json(indent=1, exclude_defaults=False) + "\n")
         (HOSTS / f"{name}.plan.txt").write_text(plan_text(name))
+    for name in CLEANUPS:
+        (HOSTS / f"{name}.cleanup.txt").write_text(cleanup_text(name))
     (Path(__file__).parents[1] / "docs" / "images" / "plan.svg").write_text(picture("pro6000-serving"))
 
 

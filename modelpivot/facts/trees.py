@@ -58,6 +58,8 @@ def opened(path: "Path | str", flags: int = FOLDER, *, at: int | None = None) ->
 def opened_parent(root: int, name: str) -> Iterator[tuple[int, str]]:
     """The folder that holds `name` (relative to `root`, part by part, never through a link or onto another mount), and its last part."""
     *folders, last = name.split("/")
+    if last in ("", ".", ".."):
+        raise TreeRefused(f"{spell(name)}: no plain name below its root")
     mount, handle = mount_id(root), os.dup(root)
     try:
         for folder in folders:

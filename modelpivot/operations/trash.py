@@ -117,14 +117,16 @@ def opened_trash(root: Root) -> Iterator[Trash]:
             raise PreconditionError(f"{root.path}: expected the folder that was planned for, found another one", hint="plan again")
         with contextlib.suppress(FileExistsError):
             os.mkdir(TRASH, 0o700, dir_fd=handle)
-        with opened(TRASH, at=handle) as trash:
-            if mount_id(trash) != mount_id(handle):
-                raise PreconditionError(
-                    f"{root.path}/{TRASH} is a mount point", hint="unmount it: it must lie on the root's own file system"
-                )
-            yield Trash(handle, trash)
-        with contextlib.suppress(OSError):
-            os.rmdir(TRASH, dir_fd=handle)
+        try:
+            with opened(TRASH, at=handle) as trash:
+                if mount_id(trash) != mount_id(handle):
+                    raise PreconditionError(
+                        f"{root.path}/{TRASH} is a mount point", hint="unmount it: it must lie on the root's own file system"
+                    )
+                yield Trash(handle, trash)
+        finally:
+            with contextlib.suppress(OSError):
+                os.rmdir(TRASH, dir_fd=handle)
 
 
 def _is_there(parent: int, name: str) -> bool:

@@ -1,0 +1,94 @@
+"""A reclaim that is killed: nothing half lies under a name that somebody trusts, and the next one finishes or puts back."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from modelpivot.state.reclaimed import read_records
+from modelpivot.weights.manifest import read_manifest
+from modelpivot.weights.verify import verify_directory
+from tests.reclaiming import Pile, names
+
+RUN = """
+import os, signal, sys
+from pathlib import Path
+from modelpivot.operations import reclaim as operation
+from modelpivot.operations.reclaim import Reclaiming, reclaim_item
+from tests.reclaiming import Pile
+
+pile, calls = Pile(Path(sys.argv[1])), int(sys.argv[2])
+[item] = pile.plan("weights").items
+
+def count(frame, event, argument):
+    global calls
+    if event == "c_call" and argument in (os.rename, os.unlink, os.rmdir, os.mkdir, os.fsync):
+        calls -= 1
+        if calls == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+job = Reclaiming(pile.host, pile.state, "killed", lambda *_, **__: None)
+sys.setprofile(count)
+gone = reclaim_item(job, item)
+sys.setprofile(None)
+print(gone.problem or "gone")
+"""
+
+
+def reclaim_and_die(pile: Pile, calls: int) -> bool:
+    """A reclaim in a process that is killed right before its n-th change on disk; False: it had ended before."""
+    argv = [sys.executable, "-c", RUN, str(pile.root), str(calls)]
+    ended = subprocess.run(argv, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+    assert ended.returncode in (0, -signal.SIGKILL), ended.stderr
+    return ended.returncode != 0
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_killed_before_every_single_change(tmp_path: Path, first: int) -> None:
+    """SIGKILL before each change on disk, one after the other: what lies under its name is whole, and the next reclaim leaves nothing behind."""
+    for calls in range(1 + first, 200, 4):
+        pile = Pile(tmp_path / str(calls))
+        path = pile.weights(shards=2, bytes_each=10_000)
+        was_killed = reclaim_and_die(pile, calls)
+        if path.exists():
+            manifest = read_manifest(path)
+            assert manifest and verify_directory(path, manifest, is_full=True, tell=lambda *_, **__: None).verdict.verdict == "complete"
+        done = pile.reclaim()
+        assert done.failed == [] and names(pile.host.weights_root) <= {os.fsencode(path.parent)}, (calls, done)
+        [record] = [record for record in read_records(pile.state) if record.phase == "gone"]
+        assert (record.repo, len(record.files)) == ("acme/old", 3)
+        if not was_killed:
+            return
+    pytest.fail("it never came to its end")
+
+
+def test_what_was_moved_and_not_proved_is_put_back(tmp_path: Path) -> None:
+    """Killed between the move and the proof, and a file came into it by a descriptor: it lies under its own name again, with that file."""
+    pile = Pile(tmp_path)
+    path = pile.weights(shards=1)
+    for calls in range(1, 40):
+        reclaim_and_die(pile, calls)
+        if moved := [each for each in pile.host.weights_root.glob(".reclaim/*") if not path.exists()]:
+            break
+    [aside] = moved
+    (aside / "late").write_text("written by somebody who had it open")
+    pile.reclaim(yes=True)
+    assert (path / "late").exists() or not list(pile.host.weights_root.glob(".reclaim/*/late"))
+    assert (path / "config.json").exists()
+
+
+def test_a_name_that_was_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    """What cannot be put back stays in the trash, on record, and is said; what took its name stays as well."""
+    pile = Pile(tmp_path)
+    path = pile.weights(shards=1)
+    for calls in range(1, 40):
+        reclaim_and_die(pile, calls)
+        if not path.exists():
+            break
+    path.mkdir()
+    (path / "new-owner").write_text("x")
+    pile.reclaim()
+    assert (path / "new-owner").exists() and len(list(pile.host.weights_root.glob(".reclaim/*/config.json"))) == 1
