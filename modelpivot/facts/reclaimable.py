@@ -23,7 +23,7 @@ from modelpivot.models.release import Release
 from modelpivot.models.spelled import spell, unspell
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.paths import StatePaths
-from modelpivot.state.reclaimed import TRASH, read_unfinished
+from modelpivot.state.reclaimed import TRASH, ReclaimRecord, read_unfinished
 from modelpivot.state.releases import list_releases, read_book
 
 
@@ -47,6 +47,7 @@ def read_reclaimable(host: HostConfig, state: StatePaths) -> ReclaimFacts:
         known=needs.known,
         unseen=around.open_files.unseen,
         is_switch_open=read_cutover(state) is not None,
+        unproved=[record.what for record in read_unfinished(state) if record.phase == "moving" and _is_aside(record)],
     )
 
 
@@ -78,6 +79,10 @@ def _links(roots: Mapping[str, Root]) -> Iterator[tuple[str, tuple[str, ...]]]:
     folders += sorted(Path(unspell(roots["hub cache"].real)).glob("*/snapshots")) if "hub cache" in roots else []
     for folder in folders:
         yield from ((link, tuple(hops(link))[1:]) for link in links_below(folder))
+
+
+def _is_aside(record: ReclaimRecord) -> bool:
+    return any(os.path.lexists(Path(unspell(record.root)) / TRASH / part.trash) for part in record.parts)
 
 
 def _unfinished(state: StatePaths, roots: list[Root]) -> Iterator[Subject]:

@@ -142,6 +142,8 @@ class ReclaimFacts(Frozen):
     unseen: int = 0
     """Processes whose open files cannot be looked into."""
     is_switch_open: bool = False
+    unproved: list[str] = Field(default_factory=list)
+    """What a killed reclaim had moved aside before it was proved; the next one puts it back."""
 
 
 class Item(Frozen):

@@ -151,6 +151,8 @@ def _in_order(items: Sequence[Item]) -> list[Item]:
 def _warnings(facts: ReclaimFacts) -> Iterator[str]:
     if facts.unseen:
         yield f"{facts.unseen} processes cannot be looked into (run as root): what they hold open is not known"
+    for what in facts.unproved:
+        yield f"an interrupted reclaim had moved {what} aside: the next one that is carried out puts it back, after that it is offered again"
     for root in facts.roots:
         if root.is_network:
             yield f"the {root.name} root {root.path} lies on a network file system: what other hosts need there is not seen from here"
