@@ -165,10 +165,10 @@ def went(done: Reclaimed) -> list[Gone]:
 
 
 @contextmanager
-def holding(*words: str, cwd: Path | None = None) -> Iterator[int]:
-    """A process of its own that runs a line of Python and waits; its number."""
+def holding(*words: str, under: tuple[str, ...] = ()) -> Iterator[int]:
+    """A process of its own that runs a line of Python and waits; its number. `under`: a command that starts it."""
     script = f"{words[0]}\nprint('up', flush=True)\nimport sys\nsys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", script, *words[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd) as process:
+    with subprocess.Popen([*under, sys.executable, "-c", script, *words[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
         yield process.pid

@@ -1,4 +1,4 @@
-"""Files and folders that processes hold: open, mapped, as working directory, as program, on the command line; and the kernel's own. Needs /proc.
+"""Files and folders that processes hold: open, mapped, as working directory, on a command line, mounted; and the kernel's own. Needs /proc.
 
 /proc/4100/fd/17 -> /pool/weights/nvidia--Kimi-K2.5-NVFP4/4d7e.../model-00001-of-00119.safetensors
 7f1c40000000-7f1c80000000 r--s 00000000 08:11 1193       /pool/weights/...
@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from modelpivot.facts.mounts import Mounted, find_mounters, read_mounts
 from modelpivot.facts.processes import read_process
 from modelpivot.facts.trees import Entry, own_inodes
 from modelpivot.models.reclaim import Holder
+from modelpivot.models.spelled import spell
 
 MAPPED = re.compile(r"^\S+ \S+ \S+ ([0-9a-f]+):([0-9a-f]+) ([1-9]\d*) +(.+)$", re.MULTILINE)
 DELETED = " (deleted)"
@@ -32,6 +34,7 @@ class OpenFiles:
     by_path: Mapping[str, set[int]]
     of_kernel: Mapping[str, str]
     """Path -> what holds it: a loop device, swap."""
+    mounts: Sequence[Mounted] = ()
     unseen: int = 0
     """Processes that cannot be looked into."""
 
@@ -42,7 +45,8 @@ class OpenFiles:
         pids = {pid for inode in own & self.by_inode.keys() for pid in self.by_inode[inode]}
         pids |= {pid for name, users in self.by_path.items() if name == path or name.startswith(below) for pid in users}
         kernel = [Holder(pid=0, command=what) for name, what in self.of_kernel.items() if name == path or name.startswith(below)]
-        return [_holder(pid) for pid in sorted(pids)] + kernel
+        mounted = [Holder(pid=each.pid, command=f"has it mounted at {spell(each.point)}") for each in find_mounters(path, self.mounts)]
+        return [_holder(pid) for pid in sorted(pids)] + mounted + kernel
 
 
 def _holder(pid: int) -> Holder:
@@ -66,7 +70,7 @@ def read_open_files(proc: Path = Path("/proc")) -> OpenFiles:
             unseen += 1
         except OSError:
             continue
-    return OpenFiles(inodes, paths, dict(_held_by_kernel()), unseen)
+    return OpenFiles(inodes, paths, dict(_held_by_kernel()), read_mounts(proc), unseen)
 
 
 def _ancestors(proc: Path) -> Iterator[int]:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from modelpivot.facts.mounts import mounts_below
 from modelpivot.facts.needs import Named, is_within
 from modelpivot.facts.open_files import OpenFiles
-from modelpivot.facts.trees import Entry, TreeRefused, mounts_below, newest_change, opened, opened_parent, read_tree, summarize
+from modelpivot.facts.trees import Entry, TreeRefused, newest_change, opened, opened_parent, read_tree, summarize
 from modelpivot.models.manifest import Manifest
 from modelpivot.models.reclaim import Found, Holder, Kind, Need, Root
 from modelpivot.models.spelled import spell, unspell

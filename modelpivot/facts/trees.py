@@ -4,7 +4,6 @@ Entry(path='model-00001-of-00119.safetensors', kind='file', inode=1193, links=1,
 """
 
 import os
-import re
 import stat
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +19,6 @@ from modelpivot.models.spelled import spell
 DEEPEST = 100
 """Levels of a directory; every one takes a descriptor while it is read."""
 BLOCK_BYTES = 512
-OCTAL = re.compile(rb"\\([0-7]{3})")
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -88,13 +86,6 @@ def mount_id(handle: int) -> str:
     """The mount that an open file lies on; a bind mount of the same file system is another one."""
     text = Path(f"/proc/self/fdinfo/{handle}").read_text()
     return next(line.split()[1] for line in text.splitlines() if line.startswith("mnt_id:"))
-
-
-def mounts_below(path: str) -> list[str]:
-    """Mount points at or below a real path, files that something is mounted on among them."""
-    lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
-    points = (os.fsdecode(OCTAL.sub(lambda found: bytes([int(found[1], 8)]), line.split(b" ")[4])) for line in lines)
-    return [point for point in points if point == path or point.startswith(f"{path}/")]
 
 
 def read_tree(parent: int, name: str) -> list[Entry]:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from modelpivot.errors import PivotError, PreconditionError
+from modelpivot.facts.mounts import mounts_below
 from modelpivot.facts.open_files import read_open_files
-from modelpivot.facts.trees import Entry, TreeRefused, digest_tree, mounts_below
+from modelpivot.facts.trees import Entry, TreeRefused, digest_tree
 from modelpivot.files import sync_directory
 from modelpivot.models.event import Tell
 from modelpivot.models.host import HostConfig

@@ -62,7 +62,8 @@ def cleanup(context: Context, made: CleanupPlan, agreed: Agreed, *, stop: Sequen
     try:
         if read_cutover(context.state):
             raise PreconditionError("a switch was opened meanwhile; nothing was touched", hint="modelpivot status tells what it waits for")
-        releases = [stand_down(context, serving) for serving in made.to_stop]
+        # the release last: it is the one to start again
+        releases = [stand_down(context, each) for each in sorted(made.to_stop, key=lambda serving: serving.kind == "release")]
         obstacles = _prove_free(context, releases, [each.port for each in made.to_stop])
         return _reclaim_and_show(context, releases, obstacles, agreed, stop, only)
     finally:

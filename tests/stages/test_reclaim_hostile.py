@@ -248,6 +248,17 @@ def test_a_mount_point_inside_is_never_entered(pile: Pile, kind: str, is_late: b
 
 
 @ROOT_ONLY
+def test_a_container_that_has_it_mounted_keeps_it(pile: Pile) -> None:
+    """Another mount namespace has the folder as /mnt, open by nobody, named by nobody: it is in use."""
+    path = pile.stray()
+    (pile.root / "list").write_text(f"import subprocess\nsubprocess.run(['mount', '--bind', {str(path)!r}, '/mnt'], check=True)\n")
+    line = f"exec(open({str(pile.root / 'list')!r}).read())"
+    with holding(line, under=("unshare", "--mount", "--propagation", "private")) as pid:
+        assert f"process {pid} (has it mounted at /mnt)" in pile.why("weights:glm5-gguf")
+    assert pile.items() == ["weights:glm5-gguf"]
+
+
+@ROOT_ONLY
 def test_a_mount_on_the_way_is_not_taken(pile: Pile) -> None:
     """`<org>--<name>` itself is a mount point: another disk, and no part of this root."""
     path = pile.weights()
