@@ -56,7 +56,7 @@ def _show_kept(console: Console, made: ReclaimPlan) -> None:
 def show_reclaimed(console: Console, done: Reclaimed) -> None:
     """Each thing, promised and measured."""
     if not done.items:
-        console.print("Nothing went.")
+        console.print(f"Nothing went; {len(done.left)} things go only by their id (--agree ID)." if done.left else "Nothing went.")
         return
     rows = table("", "promised", "measured free")
     for gone in done.items:

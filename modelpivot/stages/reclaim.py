@@ -47,12 +47,12 @@ def say_plan(made: ReclaimPlan) -> str:
 
 
 def require_agreed(made: ReclaimPlan, agreed: Agreed) -> list[Item]:
-    """What goes. PreconditionError when something could and nobody agreed to anything of it, or an id that is agreed to is not offered."""
+    """What goes; nothing where a yes is not enough. PreconditionError when something could go and nobody said anything, or an id is not offered."""
     if unknown := sorted(set(agreed.named) - {item.id for item in made.items}):
         why = next((kept.why for kept in made.kept if kept.id == unknown[0]), "there is no such thing")
         raise PreconditionError(f"{', '.join(unknown)} is not offered: {why}", hint="modelpivot reclaim --dry-run shows what is")
     chosen = made.agreed(is_agreed=agreed.is_agreed, named=agreed.named)
-    if made.items and not chosen:
+    if made.items and not chosen and not agreed.is_agreed:
         lines = [f"\n  {item.id}: {item}, {say_bytes(item.found.frees_bytes)}" for item in made.items]
         hint = "--yes agrees to what asks for no more, --agree ID to one thing; a recipe's consents may hold both (reclaim, or the id)"
         raise PreconditionError(f"nobody agreed to anything that may go; nothing was touched{''.join(lines)}", hint=hint)
@@ -76,7 +76,7 @@ def reclaim(context: Context, made: ReclaimPlan, agreed: Agreed, *, given_up: Co
             for item in done.failed:
                 tell("warning", f"{item.path} stays: {item.problem}")
             write_model(context.run.root / "reclaimed.json", done)
-            ending.finish(say_done(done)) if chosen else ending.nothing_to_do("nothing may go")
+            ending.finish(say_done(done)) if chosen else ending.nothing_to_do(_say_nothing(made))
         return done
     finally:
         release_lock(context.state)
@@ -99,6 +99,10 @@ def say_done(done: Reclaimed) -> str:
     stays = f"; {len(done.failed)} things stay" if done.failed else ""
     gone = len(done.items) - len(done.failed)
     return f"{gone} things are gone: {say_bytes(max(0, done.freed_bytes))} measured free, {say_bytes(done.promised_bytes)} promised{stays}"
+
+
+def _say_nothing(made: ReclaimPlan) -> str:
+    return f"a yes is not enough for any of the {len(made.items)} things that may go: --agree ID" if made.items else "nothing may go"
 
 
 def _refuse_open_switch(context: Context) -> None:
