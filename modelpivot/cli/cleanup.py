@@ -1,8 +1,9 @@
 """cleanup: the clean slate. Stops what is named, proves GPUs and ports free, shows disk, weights and cache, reclaims what is agreed."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,9 @@ from modelpivot.errors import GateFailed, UsageError
 from modelpivot.models.cleanup import Cleaned, CleanupPlan
 from modelpivot.models.reclaim import Kind
 from modelpivot.models.result import ExitCode
+
+if TYPE_CHECKING:
+    from modelpivot.stages.reclaim import Agreed
 
 Stop = Annotated[list[str] | None, typer.Option("--stop", help="Stop this release or service; nothing stops that is not named.")]
 FromFacts = Annotated[Path | None, typer.Option("--facts", help="Plan for the host that these recorded facts are of; changes nothing.")]
@@ -36,34 +40,56 @@ def cleanup(
     kinds, names = kinds_of(only or []), stop or []
     if facts is not None:
         _end(_plan_recorded(facts, names, kinds), as_json=as_json)
-    from modelpivot.cli.stages import own_run
-    from modelpivot.stages.cleanup import cleanup as carry_out
-    from modelpivot.stages.cleanup import plan as make_plan
-    from modelpivot.stages.cleanup import require_clean, say_cleaned, say_cleanup
-
-    done: Cleaned | None = None
-    try:
-        with own_run("cleanup") as (context, word):
-            made = make_plan(context, stop=names, only=kinds)
-            word.outcome, word.message = "planned", say_cleanup(made)
-            if not as_json:
-                _show(made)
-            if not dry_run:
-                is_yes = yes or _confirm(made, as_json=as_json)
-                agreed = agreed_to(made.reclaim, yes=is_yes, agree=agree or [], recipe=recipe, as_json=True)
-                done = carry_out(context, made, agreed, stop=names, only=kinds)
-                word.outcome, word.message = "cleaned", say_cleaned(done)
-                require_clean(done)
-    except GateFailed as error:
-        if done is None:
-            raise
-        sys.stderr.write(f"{error}\n" + "".join(f"  - {line}\n" for line in error.failed))
+    said = _Said(stop=names, only=kinds, yes=yes, agree=agree or [], recipe=recipe, is_dry=dry_run, as_json=as_json)
+    made, done = _carry_out(said)
     if done is None:
         _end(made, as_json=as_json, is_shown=True)
     else:
         answer(done) if as_json else _show_done(done)
         is_failed = bool(done.obstacles) or bool(done.reclaimed and done.reclaimed.failed)
         raise typer.Exit(ExitCode.SAID_NO if is_failed else ExitCode.DONE)
+
+
+@dataclass(frozen=True)
+class _Said:
+    """The words on the command line."""
+
+    stop: list[str]
+    only: list[Kind]
+    yes: bool
+    agree: list[str]
+    recipe: str | None
+    is_dry: bool
+    as_json: bool
+
+
+def _carry_out(said: _Said) -> tuple[CleanupPlan, Cleaned | None]:
+    """The plan, shown, and what was done; None: nothing was to be. A slate that is not clean ends its run as a check that said no."""
+    from modelpivot.cli.stages import own_run
+    from modelpivot.stages.cleanup import cleanup as carry_out
+    from modelpivot.stages.cleanup import plan, require_clean, say_cleaned, say_cleanup
+
+    done: Cleaned | None = None
+    try:
+        with own_run("cleanup") as (context, word):
+            made = plan(context, stop=said.stop, only=said.only)
+            word.outcome, word.message = "planned", say_cleanup(made)
+            if not said.as_json:
+                _show(made)
+            if not said.is_dry:
+                done = carry_out(context, made, _agreed(made, said), stop=said.stop, only=said.only)
+                word.outcome, word.message = "cleaned", say_cleaned(done)
+                require_clean(done)
+    except GateFailed as error:
+        if done is None:
+            raise
+        sys.stderr.write(f"{error}\n" + "".join(f"  - {line}\n" for line in error.failed))
+    return made, done
+
+
+def _agreed(made: CleanupPlan, said: _Said) -> "Agreed":
+    is_yes = said.yes or _confirm(made, as_json=said.as_json)
+    return agreed_to(made.reclaim, yes=is_yes, agree=said.agree, recipe=said.recipe, as_json=True)
 
 
 def _plan_recorded(path: Path, stop: list[str], only: list[Kind]) -> CleanupPlan:

@@ -19,7 +19,7 @@ from modelpivot.plans.cleanup import plan_cleanup
 from modelpivot.plans.wait import name_obstacles
 from modelpivot.stages.context import Context
 from modelpivot.stages.plan import require_none
-from modelpivot.stages.reclaim import Agreed, reclaim, say_plan
+from modelpivot.stages.reclaim import Agreed, reclaim, require_offered, say_plan
 from modelpivot.stages.standing_down import stand_down
 from modelpivot.stages.told import told
 from modelpivot.state.cutovers import read_cutover
@@ -53,6 +53,7 @@ def cleanup(context: Context, made: CleanupPlan, agreed: Agreed, *, stop: Sequen
     PreconditionError when something blocks it, or something is to stop and nobody said yes; HostHeld when another run holds the host.
     """
     require_none(made.blockers)
+    require_offered(made.reclaim, agreed)
     if made.to_stop and not agreed.is_agreed:
         names = ", ".join(each.name for each in made.to_stop)
         raise PreconditionError(
@@ -135,8 +136,10 @@ def _reclaim_and_show(
     given_up = [each.name for each in now.to_stop if each.kind == "release"]
     for line in say_disks(facts.disks):
         context.journal.stage("disk")("log", line)
-    is_anything = bool(now.reclaim.agreed(is_agreed=agreed.is_agreed, named=agreed.named)) or bool(agreed.named)
-    reclaimed: Reclaimed | None = reclaim(context, now.reclaim, agreed, given_up=given_up) if is_anything else None
+    chosen = [item.id for item in now.reclaim.agreed(is_agreed=agreed.is_agreed, named=agreed.named)]
+    obstacles = obstacles + [f"{each} was agreed to and is not offered any more" for each in agreed.named if each not in chosen]
+    still = Agreed(agreed.is_agreed, [each for each in agreed.named if each in chosen])
+    reclaimed: Reclaimed | None = reclaim(context, now.reclaim, still, given_up=given_up) if chosen else None
     again = "modelpivot recover" if releases and not _is_given_away(reclaimed) else ""
     return Cleaned(
         run_id=context.run.id,

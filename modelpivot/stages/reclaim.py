@@ -46,11 +46,16 @@ def say_plan(made: ReclaimPlan) -> str:
     return f"{len(made.items)} things may go, {say_bytes(made.offered_bytes)} at least{note}; {len(made.kept)} stay"
 
 
-def require_agreed(made: ReclaimPlan, agreed: Agreed) -> list[Item]:
-    """What goes; nothing where a yes is not enough. PreconditionError when something could go and nobody said anything, or an id is not offered."""
+def require_offered(made: ReclaimPlan, agreed: Agreed) -> None:
+    """PreconditionError for an id that is agreed to and not offered, with the reason."""
     if unknown := sorted(set(agreed.named) - {item.id for item in made.items}):
         why = next((kept.why for kept in made.kept if kept.id == unknown[0]), "there is no such thing")
         raise PreconditionError(f"{', '.join(unknown)} is not offered: {why}", hint="modelpivot reclaim --dry-run shows what is")
+
+
+def require_agreed(made: ReclaimPlan, agreed: Agreed) -> list[Item]:
+    """What goes; nothing where a yes is not enough. PreconditionError when something could go and nobody said anything, or an id is not offered."""
+    require_offered(made, agreed)
     chosen = made.agreed(is_agreed=agreed.is_agreed, named=agreed.named)
     if made.items and not chosen and not agreed.is_agreed:
         lines = [f"\n  {item.id}: {item}, {say_bytes(item.found.frees_bytes)}" for item in made.items]

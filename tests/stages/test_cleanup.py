@@ -104,6 +104,14 @@ def test_a_name_that_serves_nothing_blocks(switch_host: SwitchHost, pile: Pile) 
     assert answers(old)
 
 
+def test_an_id_that_is_not_offered_stops_nothing(switch_host: SwitchHost, pile: Pile) -> None:
+    """A slip of the pen is found before the first stop."""
+    old = switch_host.serve(switch_host.release("old"))
+    with pytest.raises(PreconditionError, match="there is no such thing"):
+        clean(switch_host, "old", named=("weights:misspelt",))
+    assert answers(old)
+
+
 def test_refused_while_a_switch_is_open(switch_host: SwitchHost, pile: Pile) -> None:
     """An open switch needs both: the plan is blocked, and the command ends 3."""
     old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new")
