@@ -5,6 +5,7 @@
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -86,7 +87,7 @@ class _Deleting:
             found = os.stat(name, dir_fd=parent, follow_symlinks=False)
             if (path, found.st_ino) not in self._known:
                 self.left.append(f"{spell(path or name)} was not there when it was looked at")
-            elif (found.st_mode & 0o170000) == 0o040000:
+            elif stat.S_ISDIR(found.st_mode):
                 self._remove_folder(parent, name, path)
             else:
                 os.unlink(name, dir_fd=parent)
