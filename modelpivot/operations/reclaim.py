@@ -13,11 +13,10 @@ from modelpivot.errors import PivotError, PreconditionError
 from modelpivot.facts.mounts import mounts_below
 from modelpivot.facts.open_files import read_open_files
 from modelpivot.facts.trees import Entry, TreeRefused, digest_tree
-from modelpivot.files import sync_directory
 from modelpivot.models.event import Tell
 from modelpivot.models.host import HostConfig
 from modelpivot.models.manifest import ManifestFile
-from modelpivot.models.reclaim import Found, Gone, Item, Root
+from modelpivot.models.reclaim import Found, Gone, Item, Kind, Root
 from modelpivot.models.spelled import spell, unspell
 from modelpivot.operations.trash import Trash, opened_trash
 from modelpivot.state.paths import StatePaths
@@ -58,26 +57,38 @@ def reclaim_item(job: Reclaiming, item: Item) -> Gone:
             left = _delete(trash, record)
             freed = trash.free_bytes() - before
             write_record(state, record.model_copy(update={"phase": "going" if left else "gone", "freed_bytes": freed, "at": time.time()}))
-            _tidy(trash, found)
+            _tidy(trash, found.kind, found.name)
     except (PivotError, OSError) as error:
         return gone.model_copy(update={"problem": str(getattr(error, "message", error))})
     return gone.model_copy(update={"freed_bytes": freed, "problem": _say_left(left)})
 
 
-def put_back_unproved(state: StatePaths, roots: Sequence[Root]) -> list[str]:
-    """What a killed reclaim had moved aside and not proved lies under its own name again; what does not, a sentence each. Nothing to do without any."""
+def settle_interrupted(state: StatePaths, roots: Sequence[Root]) -> list[str]:
+    """What a killed reclaim had moved aside and not proved lies under its own name again, and what it had deleted is on record as gone.
+
+    What cannot be put back, a sentence each. Nothing to do without any; what is only half deleted waits for `reclaim_item`.
+    """
     problems = []
-    for record in [each for each in read_unfinished(state) if each.phase == "moving"]:
+    for record in list(read_unfinished(state)):
         root = next((root for root in roots if root.real == record.root), None)
         if root is None:
             problems.append(f"{record.root}, from which {record.what} was moved aside, is no root of this host any more")
             continue
         with opened_trash(root) as trash:
-            words = [why for part in record.parts if (why := trash.put_back(part))]
-        problems += words
-        if not words:
-            drop_record(state, record)
+            problems += _settle(state, trash, record)
     return problems
+
+
+def _settle(state: StatePaths, trash: Trash, record: ReclaimRecord) -> list[str]:
+    if record.phase == "moving":
+        problems = [why for part in record.parts if (why := trash.put_back(part))]
+        if not problems:
+            drop_record(state, record)
+        return problems
+    if not any(trash.has(part) for part in record.parts):
+        write_record(state, record.model_copy(update={"phase": "gone"}))
+        _tidy(trash, record.kind, record.parts[0].name)
+    return []
 
 
 def _set_aside(job: Reclaiming, trash: Trash, found: Found) -> ReclaimRecord:
@@ -182,12 +193,11 @@ def _find_record(state: StatePaths, found: Found) -> ReclaimRecord:
     raise Stays(f"{found.path}: no record says what it is", hint="look at it and remove it by hand")
 
 
-def _tidy(trash: Trash, found: Found) -> None:
+def _tidy(trash: Trash, kind: Kind, name: str) -> None:
     """`<org>--<name>/` when its last commit went."""
-    parent = os.path.dirname(found.name)  # noqa: PTH120
-    if found.kind == "weights" and parent and "/" not in parent:
+    parent = os.path.dirname(name)  # noqa: PTH120
+    if kind == "weights" and parent and "/" not in parent:
         trash.remove_empty(parent)
-    sync_directory(Path(unspell(found.root.real)))
 
 
 def _say_left(left: Sequence[str]) -> str:

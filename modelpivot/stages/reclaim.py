@@ -11,7 +11,7 @@ from modelpivot.facts.reclaimable import read_reclaimable, read_roots
 from modelpivot.files import write_model
 from modelpivot.models.reclaim import Gone, Item, Kind, Reclaimed, ReclaimPlan
 from modelpivot.models.size import say_bytes
-from modelpivot.operations.reclaim import Reclaiming, put_back_unproved, reclaim_item
+from modelpivot.operations.reclaim import Reclaiming, reclaim_item, settle_interrupted
 from modelpivot.plans.reclaim import plan_reclaim
 from modelpivot.stages.context import Context
 from modelpivot.stages.told import told
@@ -74,7 +74,7 @@ def reclaim(context: Context, made: ReclaimPlan, agreed: Agreed, *, given_up: Co
     try:
         with told(context.journal, "reclaim", f"{len(chosen)} things, {say_bytes(promised(chosen))}") as (tell, ending):
             _refuse_open_switch(context)
-            for problem in put_back_unproved(context.state, read_roots(context.host)):
+            for problem in settle_interrupted(context.state, read_roots(context.host)):
                 tell("warning", problem)
             gone = _reclaim_all(context, chosen, given_up)
             done = _sum_up(context, made, chosen, gone)

@@ -167,7 +167,8 @@ def _gate(last: Event | None) -> Literal["weights", "benchmark"] | None:
 def _serving(state: StatePaths, cutover: Cutover | None) -> str | None:
     """The release that answers, by the records: a closed switch says so itself, an open one by its phase."""
     if cutover is None or cutover.outcome == "not_started" or cutover.is_beside:
-        return read_book(state).current
+        book = read_book(state)
+        return None if book.stopped and book.stopped.name == book.current else book.current
     if cutover.outcome is None:
         before = dict.fromkeys(("intended", "warming", "draining"), cutover.from_release)
         return (before | {"unconfirmed": cutover.to_release}).get(cutover.phase)

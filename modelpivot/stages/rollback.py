@@ -2,7 +2,7 @@
 
 from modelpivot.errors import PreconditionError
 from modelpivot.models.cutover import Cutover
-from modelpivot.models.release import Release
+from modelpivot.models.release import Release, Stopped
 from modelpivot.stages.context import Context
 from modelpivot.stages.standing_down import start_again
 from modelpivot.stages.switch import follow_switch, is_closed, start_switch
@@ -19,14 +19,25 @@ def rollback(context: Context, *, reason: str = "asked for") -> Cutover:
     if cutover := read_cutover(context.state):
         ask_decision(context.state, "return", reason=reason)
         return follow_switch(context, cutover, until=is_closed)
-    if read_book(context.state).stopped is not None and (again := start_again(context)) is not None:
-        return again
+    if (stopped := read_book(context.state).stopped) is not None:
+        return _undo_cleanup(context, stopped)
     current, previous = read_pair(context.state)
     cutover = start_switch(context, to=previous, frm=current, confirm="automatic")
     closed = follow_switch(context, cutover, until=is_closed)
     if closed.outcome == "not_started":
         raise PreconditionError(f"the switch did not begin: {closed.reason}", hint="nothing was touched; mend it, then roll back again")
     return closed
+
+
+def _undo_cleanup(context: Context, stopped: Stopped) -> Cutover:
+    """What was stopped by name serves again: it is what served before."""
+    again = start_again(context) if stopped.is_release else None
+    if again is None:
+        what = "was never adopted, so that no switch leads back to it" if not stopped.is_release else "had not stopped yet: it serves on"
+        raise PreconditionError(
+            f"{stopped.name} was stopped by name and {what}", hint="`modelpivot recover` starts what was stopped by name"
+        )
+    return again
 
 
 def read_pair(state: StatePaths) -> tuple[Release | None, Release]:

@@ -3,16 +3,25 @@
 import time
 from collections.abc import Callable
 
+from modelpivot.errors import PreconditionError
 from modelpivot.models.cutover import Cutover, Trial
 from modelpivot.models.release import Release
 from modelpivot.stages.context import Context
 from modelpivot.stages.switch import start_switch
 from modelpivot.state.cutovers import ask_decision
+from modelpivot.state.releases import read_book
 from modelpivot.supervisors.choose import choose_supervisor
 
 
 def start_trial(context: Context, *, to: Release, frm: Release | None, turn_at: float, back_by: float) -> Cutover:
-    """The first release on its way up. `frm` is stopped for it, and back in the end; None: it comes up beside what serves. As `start_switch`."""
+    """The first release on its way up. `frm` is stopped for it, and back in the end; None: it comes up beside what serves. As `start_switch`.
+
+    PreconditionError where what serves was stopped by name: a trial ends with it up again, and only a person's word may start it.
+    """
+    if (stopped := read_book(context.state).stopped) is not None:
+        raise PreconditionError(
+            f"{stopped.name} was stopped by name, and a trial would start it", hint="modelpivot recover starts it again"
+        )
     return start_switch(context, to=to, frm=frm, trial=Trial(turn_at=turn_at, back_by=back_by))
 
 

@@ -15,6 +15,7 @@ from modelpivot.stages.report import report
 from modelpivot.stages.rollback import rollback
 from modelpivot.stages.standing_down import start_again
 from modelpivot.stages.switch import follow_switch, is_unconfirmed, start_switch
+from modelpivot.stages.trial import start_trial
 from modelpivot.state.releases import read_book, record_stopped
 from tests.cli.test_by_hand import command
 from tests.reclaiming import Pile
@@ -81,6 +82,15 @@ def test_a_pivot_after_it(switch_host: SwitchHost, pile: Pile) -> None:
     new = switch_host.release("new")
     assert switch_host.switch(old, new).outcome == "promoted" and answers(new)
     assert read_book(switch_host.state).stopped is None
+
+
+def test_no_trial_starts_it(switch_host: SwitchHost, pile: Pile) -> None:
+    """A nightly ends with the current release up: on a host that was stopped by name it does not begin."""
+    old = switch_host.serve(switch_host.release("old"))
+    clean(switch_host, "old")
+    with pytest.raises(PreconditionError, match="stopped by name"):
+        start_trial(switch_host.context(), to=switch_host.release("new"), frm=old, turn_at=2e9, back_by=2e9)
+    assert switch_host.engines() == []
 
 
 @pytest.mark.parametrize("words", [((), True), (("old",), False)], ids=["not named", "not agreed"])
