@@ -76,6 +76,11 @@ def settle_interrupted(state: StatePaths, roots: Sequence[Root]) -> list[str]:
             continue
         with opened_trash(root) as trash:
             problems += _settle(state, trash, record)
+    for root in roots:
+        if not root.problem and os.path.lexists(f"{unspell(root.real)}/{TRASH}"):
+            # opened and let go of: an empty one is removed
+            with opened_trash(root):
+                pass
     return problems
 
 
