@@ -256,7 +256,12 @@ def serving(host: HostFacts) -> HostFacts:
 def first_day() -> HostFacts:
     """The brief's first minute: the old unit serves and was never adopted; its merged file is the only one there is."""
     host = serving(pro6000())
-    strangers = {"current": None, "current_answers": Unread(unread="no release is current on this host"), "own_pids": [], "frozen": []}
+    strangers: dict[str, Any] = {
+        "current": None,
+        "current_answers": Unread(unread="no release is current on this host"),
+        "own_pids": [],
+        "frozen": [],
+    }
     return host.model_copy(update={**strangers, "stored": [_merged()]})
 
 
