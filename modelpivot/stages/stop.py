@@ -12,13 +12,17 @@ from modelpivot.models.release import Release
 from modelpivot.plans.devices import visible_gpus
 from modelpivot.plans.wait import judge_free, name_obstacles
 from modelpivot.stages.hand import Hand
+from modelpivot.stages.spent import EndedWhenSpent
 from modelpivot.supervisors.protocol import Supervisor
 
 
 def stop(hand: Hand, release: Release, *, name: str = "stop old") -> None:
-    """Stop the unit within `stop_s`; nothing to do when it does not run. CommandFailed names what cannot be ended."""
+    """Stop the unit within `stop_s`, earlier when it is spent; nothing to do when it does not run. CommandFailed names what cannot be ended."""
     with hand.step(name, release):
-        hand.supervisor.stop(release, timeout_s=release.deadlines.stop_s)
+        with EndedWhenSpent(hand.supervisor, release) as watch:
+            hand.supervisor.stop(release, timeout_s=release.deadlines.stop_s)
+        if watch.ended:
+            hand.tell(name, "log", f"{release.id} had left the GPUs and waited for clients without an answer: ended", release=release.id)
 
 
 def prove_free(hand: Hand, gone: Release | None, coming: Release) -> None:

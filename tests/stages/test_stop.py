@@ -8,6 +8,7 @@ import pytest
 
 from modelpivot.models.release import Release
 from modelpivot.plans.wait import judge_free
+from modelpivot.stages.spent import EndedWhenSpent
 from modelpivot.stages.stop import name_blockers, read_free
 from tests.switching import SwitchHost
 
@@ -18,7 +19,8 @@ case "$1" in
     echo "0, GPU-0, fake card, 97887 MiB, $(cat {folder}/used) MiB, 12.0, 590.48.01, Disabled" ;;
 *)
     echo "gpu_uuid, pid, process_name, used_gpu_memory [MiB]"
-    cat {folder}/apps ;;
+    cat {folder}/apps
+    if [ -e {folder}/left ]; then mv {folder}/left {folder}/apps; fi ;;
 esac
 """
 
@@ -33,6 +35,11 @@ class FakeGpu:
         """So much memory, held by these processes."""
         (self.folder / "used").write_text(str(used_mib))
         (self.folder / "apps").write_text("".join(f"GPU-0, {pid}, VLLM::EngineCore, {used_mib} MiB\n" for pid in pids))
+
+    def hold_until_seen(self, used_mib: int, *pids: int) -> None:
+        """The same until somebody has looked; nobody holds it from then on."""
+        self.hold(used_mib, *pids)
+        (self.folder / "left").touch()
 
 
 @pytest.fixture
@@ -87,3 +94,31 @@ def test_no_gpu_is_asked_for(switch_host: SwitchHost, fake_gpu: FakeGpu) -> None
     """A release without GPUs does not care who holds them."""
     fake_gpu.hold(93_783, os.getpid())
     assert name_blockers(switch_host.supervisor, None, switch_host.release("new")) == []
+
+
+def test_an_engine_that_left_the_gpus_is_not_waited_for(switch_host: SwitchHost, fake_gpu: FakeGpu) -> None:
+    """Its server waits for clients for ever: it is ended, although its deadline is an hour away."""
+    old = switch_host.serve(switch_host.write(switch_host.release("old", fault="ignore_term").model_copy(update={"gpus": 1})))
+    engines = switch_host.engines()
+    fake_gpu.hold_until_seen(93_783, *engines)
+    with EndedWhenSpent(switch_host.supervisor, old) as watch:
+        switch_host.supervisor.stop(old, timeout_s=3600)
+    assert [process.pid for process in watch.ended] == engines and switch_host.engines() == []
+
+
+def test_an_engine_on_its_gpus_has_its_time(switch_host: SwitchHost, fake_gpu: FakeGpu) -> None:
+    """What still answers somebody is not cut short, however long it takes."""
+    old = switch_host.serve(switch_host.write(switch_host.release("old", args=("--stop-s", "4")).model_copy(update={"gpus": 1})))
+    fake_gpu.hold(93_783, *switch_host.engines())
+    with EndedWhenSpent(switch_host.supervisor, old) as watch:
+        switch_host.supervisor.stop(old, timeout_s=3600)
+    assert watch.ended == []
+
+
+def test_an_engine_that_was_on_no_gpu_has_its_time(switch_host: SwitchHost, fake_gpu: FakeGpu) -> None:
+    """One whose processes the driver never showed cannot be seen to leave."""
+    old = switch_host.serve(switch_host.write(switch_host.release("old", args=("--stop-s", "4")).model_copy(update={"gpus": 1})))
+    fake_gpu.hold(4)
+    with EndedWhenSpent(switch_host.supervisor, old) as watch:
+        switch_host.supervisor.stop(old, timeout_s=3600)
+    assert watch.ended == []

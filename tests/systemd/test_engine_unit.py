@@ -1,12 +1,16 @@
 """The engine of a release as a unit, on a real systemd."""
 
 import signal
+import threading
 
 import pytest
 
 from modelpivot.errors import CommandFailed
-from modelpivot.models.release import Endpoint
+from modelpivot.models.release import Endpoint, Release
 from modelpivot.supervisors.process import send_signal
+from modelpivot.supervisors.systemctl import show
+from modelpivot.supervisors.systemd import SystemdSupervisor
+from tests.switching import wait_until
 from tests.systemd.units import PYTHON, ROOT, Units, make_release
 
 UNIT = "modelpivot-new.service"
@@ -74,6 +78,29 @@ def test_timeout_asked_for_counts_before_the_units_own(units: Units) -> None:
     units.start(release)
     units.wait_answers(release)
     units.stop(release, timeout_s=0.5)
+    assert units.processes(release) == [] and units.sandbox.show(UNIT, "ActiveState") == "inactive"
+
+
+def stop_while_killed(supervisor: SystemdSupervisor, release: Release) -> None:
+    """Stop it, and kill its processes from a second thread once systemd has begun to stop it."""
+
+    def kill() -> None:
+        wait_until(lambda: show(UNIT)["ActiveState"] == "deactivating", what="systemd to stop it")
+        for process in supervisor.processes(release):
+            send_signal(process, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    supervisor.stop(release, timeout_s=600)
+    killer.join()
+
+
+def test_an_engine_that_is_killed_during_its_stop_is_stopped(units: Units) -> None:
+    """What is spent is killed while systemd still waits for it: the stop ends with it, its failure is cleared, and nothing starts it again."""
+    release = units.release("new", fault="ignore_term", deadlines=make_release("x", []).deadlines.model_copy(update={"stop_s": 600}))
+    units.start(release)
+    units.wait_answers(release)
+    units.sandbox.call(stop_while_killed, units.supervisor, release)
     assert units.processes(release) == [] and units.sandbox.show(UNIT, "ActiveState") == "inactive"
 
 
