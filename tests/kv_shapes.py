@@ -124,6 +124,12 @@ SHAPES: dict[str, Shape] = {
     "older file without producer": Shape(LATENT, {"quantization": ASIDE["quantization"]}),
     "both files": Shape(top(flat(kv_cache_scheme=FP8)), ASIDE, cache="fp8", places=2),
     "both files, only the older sets it": Shape(top(flat()), ASIDE),
+    "top and text model": Shape(
+        {**inside(flat(kv_cache_scheme=FP8)), "quantization_config": flat(kv_cache_scheme=FP8)}, cache="fp8", places=2
+    ),
+    "older file, flat": Shape(LATENT, {"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}, cache="fp8"),
+    "only the cache is quantized": Shape(LATENT, {**PRODUCER, "quantization": {"quant_algo": None, "kv_cache_quant_algo": "FP8"}}),
+    "method in capitals": Shape(top({**flat(kv_cache_scheme=FP8), "quant_method": "ModelOpt"}), cache="fp8"),
     "mixed precision": Shape(top(mixed(kv_cache_scheme=FP8, quantized_layers=LAYERS)), cache="fp8"),
     "mixed precision, layers aside": Shape(
         top(mixed(kv_cache_scheme=FP8)),

@@ -6,7 +6,8 @@ In a block (facts/quantization.py), in vLLM's order; the first that is set count
     /quantization/kv_cache_quant_algo, /kv_cache_quant_algo    "FP8"; an NVFP4 or MXFP8 file of the older form is refused without this key
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -14,6 +15,9 @@ from modelpivot.facts.quantization import ASIDE, ELSEWHERE, TEXT, TOP, Block, Co
 from modelpivot.models.model_config import KvSetting
 
 SPOTS = ("/quantization/kv_cache_scheme", "/kv_cache_scheme", "/quantization/kv_cache_quant_algo", "/kv_cache_quant_algo")
+KEYS = ("kv_cache_scheme", "kv_cache_quant_algo")
+STRANGE = re.compile(r"^kv_?cache.*(scheme|quant|algo|dtype|group|config)", re.IGNORECASE)
+MOST_STRANGE = 5
 NO_WORDS = ("", "NONE", "AUTO")
 LIFTS_TEXT = ("kimi_k3",)
 """Model types whose own code in vLLM 0.32 moves the text model's block to the top, where it is read as if it stood there."""
@@ -28,6 +32,34 @@ def find_kv_settings(config: Config, quantization_file: Config | None, *, is_lat
         for block in blocks
         for spot, value in _settings(block)
     ]
+
+
+def find_strange(config: Config, quantization_file: Config | None) -> list[str]:
+    """Keys that speak of a quantized KV cache where no engine is known to look, and blocks that are no object: `config.json /a/kv_cache_dtype`."""
+    blocks = find_blocks(config, quantization_file)
+    known = {(block.file, block.pointer + spot) for block in blocks for spot in SPOTS}
+    files = {"config.json": config, ASIDE: quantization_file or {}}
+    odd = [f"{block.file} {block.pointer or '/'}" for block in blocks if not block.is_object]
+    named = [
+        f"{file} {pointer}"
+        for file, document in files.items()
+        for pointer, value in _walk(document, "")
+        if STRANGE.search(pointer.rpartition("/")[2]) and value is not None and (file, pointer) not in known
+    ]
+    return (odd + named)[:MOST_STRANGE]
+
+
+def _walk(value: JsonValue | Config, pointer: str) -> Iterator[tuple[str, JsonValue]]:
+    """Every member of every object below, those inside a known scheme left out."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            here = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
+            yield here, inner
+            if key not in KEYS:
+                yield from _walk(inner, here)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _walk(inner, f"{pointer}/{number}")
 
 
 def _settings(block: Block) -> Iterator[tuple[str, JsonValue]]:

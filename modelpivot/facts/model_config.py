@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from modelpivot.facts.kv_places import find_kv_settings
+from modelpivot.facts.kv_places import find_kv_settings, find_strange
 from modelpivot.facts.layer_kinds import count_layer_kinds, read_window, state_bytes
 from modelpivot.facts.quantization import find_quantizations, say_quantization
 from modelpivot.models.model_config import Attention, Experts, Latent, ModelConfig
@@ -41,6 +41,7 @@ def parse_model_config(config: Config, quantization_file: Config | None = None) 
         quantization=say_quantization(quantizations, config),
         quantizations=quantizations,
         kv_settings=find_kv_settings(config, quantization_file, is_latent=_latent(text) is not None),
+        kv_strange=find_strange(config, quantization_file),
         has_remote_code=bool(_mapping(config.get("auto_map")) or _mapping(text.get("auto_map"))),
         layers=layers,
         hidden=_first(text, HIDDEN),

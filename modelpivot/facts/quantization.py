@@ -34,6 +34,7 @@ class Block(NamedTuple):
     """Empty: the whole file."""
     body: Config
     """Empty for what is no object."""
+    is_object: bool = True
 
     @property
     def inner(self) -> Config:
@@ -99,7 +100,8 @@ def _block(config: Config, pointer: str) -> Block | None:
     """None: nothing stands there, or null."""
     holder, _, name = pointer.rpartition("/")
     body = _at(config, holder).get(name)
-    return None if body is None else Block("config.json", pointer, body if isinstance(body, Mapping) else {})
+    is_object = isinstance(body, Mapping)
+    return None if body is None else Block("config.json", pointer, body if isinstance(body, Mapping) else {}, is_object)
 
 
 def _at(config: Config, holder: str) -> Config:

@@ -105,6 +105,8 @@ class ModelConfig(Frozen):
     quantizations: list[Quantization] = Field(default_factory=list)
     """Every place that names one, the one that counts first."""
     kv_settings: list[KvSetting] = Field(default_factory=list)
+    kv_strange: list[str] = Field(default_factory=list)
+    """Places that speak of a quantized KV cache in a way that nobody here knows: file and pointer."""
     has_remote_code: bool = False
     """True: the repository brings Python code of its own (`auto_map`)."""
     layers: int | None = None

@@ -15,14 +15,16 @@ def kv_patches(config: ModelConfig, why: str) -> list[Patch]:
 
 
 def say_unknown(config: ModelConfig) -> list[str]:
-    """One sentence for each place whose value is in a shape that nobody here knows, and one where the kind of attention is not told."""
+    """One sentence for each place that nobody here knows, or its value's shape, and one where the kind of attention is not told."""
     unjudged = "config.json does not tell the kind of attention: rules about the KV cache are not judged"
     is_asked = config.kind == "unknown" and any(setting.word for setting in config.kv_settings)
-    return [unjudged] * is_asked + [
+    shapes = [
         f"{setting.file} sets the KV cache at {setting.pointer} in a shape that is not known here: it is not edited"
         for setting in config.kv_settings
         if not setting.word
     ]
+    strange = [f"{place} speaks of a quantized KV cache in a way that is not known here: it is not edited" for place in config.kv_strange]
+    return [*([unjudged] if is_asked else []), *shapes, *strange]
 
 
 def _kv_patch(setting: KvSetting, why: str) -> Patch:

@@ -27,6 +27,24 @@ def test_an_unknown_shape_is_told_and_left(name: str) -> None:
     assert kv_patches(found, "test") == []
 
 
+@pytest.mark.parametrize(
+    ("config", "place"),
+    [
+        ({"kv_cache_dtype": "fp8"}, "config.json /kv_cache_dtype"),
+        (top({**flat(), "kv_cache_group": ["*k_proj"]}), "config.json /quantization_config/kv_cache_group"),
+        (top({**flat(), "export": [{"kvcache_quant/x": "FP8"}]}), "config.json /quantization_config/export/0/kvcache_quant~1x"),
+        ({"text_config": {"text_config": {"quantization_config": flat(kv_cache_scheme=FP8)}}},
+         "config.json /text_config/text_config/quantization_config/kv_cache_scheme"),
+        ({"quantization_config": "fp8"}, "config.json /quantization_config"),
+        ({"quantization_config": [flat(kv_cache_scheme=FP8)]}, "config.json /quantization_config"),
+    ],
+)  # fmt: skip
+def test_a_place_that_nobody_knows_is_told_and_left(config: Any, place: str) -> None:
+    """Another key, another depth, a block that is no object: said with file and pointer, and no patch."""
+    found = parse_model_config(config)
+    assert kv_patches(found, "test") == [] and any(sentence.startswith(f"{place} ") for sentence in say_unknown(found))
+
+
 def test_the_place_that_counts_is_patched_last() -> None:
     """So a patch that is cut off between two files leaves the engine what it read before."""
     found = parse_model_config(SHAPES["both files"].config, SHAPES["both files"].aside)
