@@ -138,6 +138,18 @@ def test_plan_stage_and_report_show_what_was_patched(desk: Desk) -> None:
     assert any("kv_cache_scheme" in line for line in planned.diff) and planned.why == [PATCH["why"]]
 
 
+def test_two_recipes_over_one_model_do_not_touch_each_other(desk: Desk) -> None:
+    """As published and patched: one set of shards, two releases; freezing, changing and removing the second leaves the first and the weights alone."""
+    first = freeze(desk.context, desk.fetched(desk.recipe()))
+    before = tree(first.weights_dir), tree(first.view_dir.parent)
+    second = freeze(desk.context, desk.plan(desk.recipe(patches=[PATCH])))
+    assert second.id != first.id and second.weights_dir == first.weights_dir
+    edit(second.view_dir)
+    shutil.rmtree(second.view_dir.parent)
+    assert (tree(first.weights_dir), tree(first.view_dir.parent)) == before
+    assert not desk.plan(desk.recipe()).needs("view")
+
+
 def test_weights_patched_by_hand_are_served_as_the_plan_says(desk: Desk) -> None:
     """Somebody ran `modelpivot patch` on the fetched directory: plan and view go by the file as it was fetched, and a download leaves their patch."""
     plan = desk.fetched(desk.recipe())
