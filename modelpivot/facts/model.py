@@ -18,7 +18,7 @@ from modelpivot.models.model_config import ModelConfig
 from modelpivot.models.model_parts import ModelWeights
 from modelpivot.models.recipe import Source
 from modelpivot.weights.manifest import read_manifest
-from modelpivot.weights.patched import fetched_file, read_patched
+from modelpivot.weights.patched import fetched_file, read_record
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -65,7 +65,7 @@ def read_kept_manifest(host: HostConfig, source: Source) -> Manifest | None:
 
 def read_kept(directory: Path, name: str) -> dict[str, JsonValue] | Unread:
     """A JSON file as it was fetched."""
-    path = fetched_file(directory, name, read_patched(directory))
+    path = fetched_file(directory, name, read_record(directory))
     try:
         return parse_bytes(str(path), path.read_bytes())
     except OSError as error:
@@ -74,8 +74,8 @@ def read_kept(directory: Path, name: str) -> dict[str, JsonValue] | Unread:
 
 def _kept_texts(directory: Path) -> dict[str, str]:
     """The config files as they were fetched, those that hold a JSON object."""
-    patched = read_patched(directory)
-    paths = {name: fetched_file(directory, name, patched) for name in CONFIG_FILES if not isinstance(read_kept(directory, name), Unread)}
+    record = read_record(directory)
+    paths = {name: fetched_file(directory, name, record) for name in CONFIG_FILES if not isinstance(read_kept(directory, name), Unread)}
     return {name: path.read_bytes().decode() for name, path in paths.items()}
 
 

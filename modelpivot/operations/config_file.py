@@ -39,16 +39,19 @@ def patch_files(directory: Path, changed: Mapping[str, str], patches: Sequence[P
     if not changed:
         return
     record = read_record(directory) or _new_record(directory)
-    before, links = dict(record.before), dict(record.links)
-    for path in changed:
-        found = hash_file(safe_join(directory, path))
-        if found != record.after.get(path):
-            before[path] = found
-            links.pop(path, None)
-            links |= _keep(directory, path)
-    after = {**record.after, **{path: hashlib.sha256(text.encode()).hexdigest() for path, text in changed.items()}}
-    fresh = [patch for patch in patches if patch.file in changed and patch not in record.patches]
-    update = {"before": before, "after": after, "links": links, "patches": [*record.patches, *fresh]}
+    found = {path: hash_file(safe_join(directory, path)) for path in changed}
+    anew = [path for path in changed if found[path] not in record.patched_digests(path)]
+    links = {path: link for path, link in record.links.items() if path not in anew}
+    for path in anew:
+        links |= _keep(directory, path)
+    standing = [patch for patch in record.patches if patch.file not in anew]
+    update = {
+        "before": {**record.before, **{path: found[path] for path in anew}},
+        "after": {**record.after, **{path: hashlib.sha256(text.encode()).hexdigest() for path, text in changed.items()}},
+        "earlier": {path: found[path] for path in changed if path not in anew},
+        "links": links,
+        "patches": standing + [patch for patch in patches if patch.file in changed and patch not in standing],
+    }
     write_model(patch_record_path(directory), record.model_copy(update=update))
     for path, text in changed.items():
         _replace(directory, path, text)
@@ -75,7 +78,7 @@ def is_patched(directory: Path, path: str, record: PatchRecord) -> bool:
     found = hash_file(here) if here.is_file() else "no file"
     if found == record.before[path]:
         return False
-    if found != record.after[path]:
+    if found not in record.patched_digests(path):
         raise PreconditionError(
             f"{here}: expected the patched file ({record.after[path][:12]}) or the one before ({record.before[path][:12]}), "
             f"found another ({found[:12]}); nothing was put back",

@@ -15,7 +15,7 @@ from modelpivot.plans.patching import apply_patches, describe_patched
 from modelpivot.stages.context import Context
 from modelpivot.stages.told import told
 from modelpivot.state.releases import read_release, write_release
-from modelpivot.weights.patched import fetched_file, read_patched
+from modelpivot.weights.patched import fetched_file, read_record
 from modelpivot.weights.view import is_view_right, make_view
 
 
@@ -50,7 +50,7 @@ def fetched_texts(candidate: Release, manifest: Manifest) -> dict[str, str]:
 def _read(weights_dir: Path, patch: Patch) -> str:
     path = safe_join(weights_dir, patch.file)
     try:
-        return fetched_file(weights_dir, patch.file, read_patched(weights_dir)).read_bytes().decode()
+        return fetched_file(weights_dir, patch.file, read_record(weights_dir)).read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise PreconditionError(f"{path}: {error}", hint="fetch the weights again") from error
 

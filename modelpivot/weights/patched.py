@@ -4,7 +4,6 @@
             original/<path>    of a plain directory: the file as it was, the very inode where it was no link
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import Field
@@ -24,8 +23,14 @@ class PatchRecord(Frozen):
     before: dict[str, str] = Field(default_factory=dict)
     after: dict[str, str] = Field(default_factory=dict)
     patches: list[Patch] = Field(default_factory=list)
+    earlier: dict[str, str] = Field(default_factory=dict)
+    """Digest of a patched file that a further patch replaces: what stands there when that was cut off."""
     links: dict[str, str] = Field(default_factory=dict)
     """Path -> where the link led that stood there."""
+
+    def patched_digests(self, path: str) -> set[str | None]:
+        """Of the file when it is patched."""
+        return {self.after.get(path), self.earlier.get(path)}
 
 
 def patch_record_path(directory: Path) -> Path:
@@ -49,7 +54,9 @@ def read_patched(directory: Path) -> dict[str, str]:
     return record.after if record else {}
 
 
-def fetched_file(directory: Path, path: str, patched: Mapping[str, str]) -> Path:
-    """The file as it was fetched: what is kept of it where it was patched in place (`patched`: what `read_patched` says), else itself."""
+def fetched_file(directory: Path, path: str, record: PatchRecord | None) -> Path:
+    """The file as it was fetched: what is kept of it where it was patched in place (`record`: what `read_record` says), else itself."""
     kept, here = original_path(directory, path), directory / path
-    return kept if path in patched and kept.is_file() and here.is_file() and hash_file(here) == patched[path] else here
+    if record is None or path not in record.after or not kept.is_file() or not here.is_file():
+        return here
+    return kept if hash_file(here) in record.patched_digests(path) else here

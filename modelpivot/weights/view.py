@@ -19,7 +19,7 @@ from modelpivot.files import exchange, hash_file, safe_join, sync_directory, wri
 from modelpivot.models.manifest import Manifest, ManifestFile
 from modelpivot.models.patch import Patch
 from modelpivot.weights.layout import OWN, is_weights, require_safe
-from modelpivot.weights.patched import PatchRecord, fetched_file, patch_record_path, read_patched
+from modelpivot.weights.patched import PatchRecord, fetched_file, patch_record_path, read_record
 
 SMALL_BYTES = 64 << 20
 """Larger files are linked whatever their name."""
@@ -51,7 +51,7 @@ def is_view_right(view_dir: Path, weights_dir: Path, manifest: Manifest, patched
     """Whether the view stands there as `make_view` would make it: same names, links to the same files, same contents."""
     if not patch_record_path(view_dir).is_file() or _names(view_dir) != {file.path for file in manifest.files}:
         return False
-    in_place = read_patched(weights_dir)
+    in_place = read_record(weights_dir)
     return all(
         _is_entry_right(view_dir / file.path, fetched_file(weights_dir, file.path, in_place), file, patched.get(file.path))
         for file in manifest.files
@@ -86,7 +86,7 @@ def _is_entry_right(entry: Path, fetched: Path, file: ManifestFile, text: str | 
 
 
 def _lay_out(fresh: Path, weights_dir: Path, manifest: Manifest, patched: Mapping[str, str]) -> None:
-    in_place = read_patched(weights_dir)
+    in_place = read_record(weights_dir)
     for file in manifest.files:
         entry, fetched = safe_join(fresh, file.path), fetched_file(weights_dir, file.path, in_place)
         entry.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ def _lay_out(fresh: Path, weights_dir: Path, manifest: Manifest, patched: Mappin
 
 
 def _record(fresh: Path, weights_dir: Path, manifest: Manifest, patched: Mapping[str, str], patches: Sequence[Patch]) -> None:
-    in_place = read_patched(weights_dir)
+    in_place = read_record(weights_dir)
     before = {path: hash_file(fetched_file(weights_dir, path, in_place)) for path in sorted(patched)}
     after = {path: hashlib.sha256(text.encode()).hexdigest() for path, text in sorted(patched.items())}
     done = [patch for patch in patches if patch.file in patched]

@@ -9,7 +9,7 @@ import pytest
 from modelpivot.errors import PreconditionError
 from modelpivot.models.recipe import Patch
 from modelpivot.operations.config_file import held, patch_files, revert_files
-from modelpivot.weights.patched import fetched_file, read_patched, read_record
+from modelpivot.weights.patched import PatchRecord, fetched_file, read_patched, read_record
 from tests.killing import killed_at
 
 OLD, NEW = '{"a": 1,\r\n\t"b": 2}\n', '{"a": 1}\n'
@@ -72,7 +72,7 @@ def test_a_link_is_replaced_and_what_it_leads_to_stays(model: Path) -> None:
     put(model)
     assert not (model / "config.json").is_symlink()
     assert identity(blob) == before
-    assert fetched_file(model, "config.json", read_patched(model)).read_text() == OLD.replace("\r\n", "\n")
+    assert fetched_file(model, "config.json", read_record(model)).read_text() == OLD.replace("\r\n", "\n")
     back(model)
     assert (model / "config.json").readlink() == Path("../blobs/abc")
     assert identity(blob) == before
@@ -110,7 +110,6 @@ def test_a_second_patch_goes_back_to_the_first_file(model: Path) -> None:
     """Both patches are recorded; the file before the first is what comes back."""
     put(model)
     put(model, "{}\n")
-    assert read_record(model) == read_record(model)
     assert (model / "config.json").read_text() == "{}\n"
     back(model)
     assert (model / "config.json").read_bytes() == OLD.encode()
@@ -121,7 +120,9 @@ def test_a_file_fetched_anew_is_what_comes_back(model: Path) -> None:
     put(model)
     (model / "config.json").unlink()
     (model / "config.json").write_text('{"b": 2, "c": 3}')
-    put(model, '{"c": 3}')
+    with held(model):
+        patch_files(model, {"config.json": '{"c": 3}'}, [PATCH.model_copy(update={"why": "newer"})])
+    assert [patch.why for patch in (read_record(model) or PatchRecord()).patches] == ["newer"]
     back(model)
     assert (model / "config.json").read_text() == '{"b": 2, "c": 3}'
 
@@ -144,7 +145,7 @@ def test_our_own_folder_as_a_link_is_refused(model: Path) -> None:
 
 
 @pytest.mark.parametrize("is_link", [False, True])
-@pytest.mark.parametrize("work", ["put", "back"])
+@pytest.mark.parametrize("work", ["put", "put more", "back"])
 def test_killed_at_any_call_the_file_is_old_or_new(tmp_path: Path, work: str, is_link: bool) -> None:
     """Whole, one or the other; the same call again ends it, and the way back still leads to the very bytes."""
     is_killed, step = True, 0
@@ -155,14 +156,15 @@ def test_killed_at_any_call_the_file_is_old_or_new(tmp_path: Path, work: str, is
         if is_link:
             (model / "config.json").rename(model.parent / "blob")
             (model / "config.json").symlink_to("../blob")
-        if work == "back":
+        if work != "put":
             put(model)
-        is_killed = killed_at(step, partial(put if work == "put" else back, model))
-        assert (model / "config.json").read_bytes() in (OLD.encode(), NEW.encode()), step
+        before, after = (model / "config.json").read_bytes(), {"put": NEW, "put more": "{}", "back": OLD}[work].encode()
+        is_killed = killed_at(step, partial(back, model) if work == "back" else partial(put, model, after.decode()))
+        assert (model / "config.json").read_bytes() in (before, after), step
         assert {path.name for path in model.iterdir()} <= {"config.json", ".modelpivot"}
-        if work == "put":
-            put(model)
-            assert (model / "config.json").read_bytes() == NEW.encode(), step
+        if work != "back":
+            put(model, after.decode())
+            assert (model / "config.json").read_bytes() == after, step
         back(model)
         assert (model / "config.json").read_bytes() == OLD.encode(), step
         assert (model / "config.json").is_symlink() == is_link
