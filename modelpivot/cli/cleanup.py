@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from modelpivot.cli.output import AsJson, answer, console
-from modelpivot.cli.reclaim import Agree, DryRun, FromRecipe, Only, Yes, agreed_to, kinds_of
+from modelpivot.cli.reclaim import Agree, DryRun, FromRecipe, Only, Yes, agreed_to, kinds_of, make_room_to_work
 from modelpivot.errors import GateFailed, UsageError
 from modelpivot.models.cleanup import Cleaned, CleanupPlan
 from modelpivot.models.reclaim import Kind
@@ -40,6 +40,7 @@ def cleanup(
     kinds, names = kinds_of(only or []), stop or []
     if facts is not None:
         _end(_plan_recorded(facts, names, kinds), as_json=as_json)
+    make_room_to_work()
     said = _Said(stop=names, only=kinds, yes=yes, agree=agree or [], recipe=recipe, is_dry=dry_run, as_json=as_json)
     made, done = _carry_out(said)
     if done is None:

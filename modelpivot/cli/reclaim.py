@@ -40,6 +40,7 @@ def reclaim(
     from modelpivot.stages.reclaim import say_done, say_plan
 
     kinds = kinds_of(only or [])
+    make_room_to_work()
     with own_run("reclaim") as (context, word):
         made = make_plan(context, only=kinds)
         word.outcome, word.message = "planned", say_plan(made)
@@ -53,6 +54,15 @@ def reclaim(
         return
     answer(done) if as_json else show_done(done)
     raise typer.Exit(ExitCode.SAID_NO if done.failed else ExitCode.DONE)
+
+
+def make_room_to_work() -> None:
+    """On a disk that is full to the last byte, the bytes that were kept for this."""
+    from modelpivot.settings import read_host_config
+    from modelpivot.state.paths import StatePaths
+    from modelpivot.state.spare import give_up_spare
+
+    give_up_spare(StatePaths(read_host_config().state_dir))
 
 
 def kinds_of(words: list[str]) -> list[Kind]:

@@ -17,10 +17,12 @@ from modelpivot.facts.processes import read_process
 from modelpivot.facts.trees import Entry, own_inodes
 from modelpivot.models.reclaim import Holder
 from modelpivot.models.spelled import spell
+from modelpivot.supervisors.adopt import masked_words
 
 MAPPED = re.compile(r"^\S+ \S+ \S+ ([0-9a-f]+):([0-9a-f]+) ([1-9]\d*) +(.+)$", re.MULTILINE)
 DELETED = " (deleted)"
 Inode = tuple[int, int]
+LONGEST_COMMAND = 120
 NOWHERE: Inode = (0, 0)
 """Of a path that is named and not open."""
 PATH_IN_WORD = re.compile(r"/[^\s\"',;:=\[\]{}()]+")
@@ -51,7 +53,8 @@ class OpenFiles:
 
 def _holder(pid: int) -> Holder:
     seen = read_process(pid)
-    return Holder(pid=pid, command=seen.get("command", ""), unit=seen.get("unit", ""))
+    command = " ".join(masked_words(str(seen.get("command", "")).split()))
+    return Holder(pid=pid, command=spell(command)[:LONGEST_COMMAND], unit=seen.get("unit", ""))
 
 
 def read_open_files(proc: Path = Path("/proc")) -> OpenFiles:

@@ -10,6 +10,7 @@
 <state>/releases.json                   current, previous, proved
 <state>/cutover.json, decision.json     the open switch, and what is asked of it
 <state>/lock.json, lock.guard           who may change this host
+<state>/spare                           bytes for a reclaim on a full disk
 <state>/reclaimed/<id>.json             what was reclaimed: repository, commit, digests
 <state>/runs/<id>/                      events.jsonl plan.json result.json cutover.json logs/
                                         of an upgrade test also upgrade.json, candidate.yaml

@@ -194,6 +194,11 @@ class StatePaths:
         return self.root / "unstored"
 
     @property
+    def spare(self) -> Path:
+        """Bytes that are given up when room must be made on a full disk."""
+        return self.root / "spare"
+
+    @property
     def reclaimed(self) -> Path:
         """What was reclaimed, one record each: enough to bring it in again."""
         return self.root / "reclaimed"

@@ -13,6 +13,7 @@ from modelpivot.host import is_alive, own_process_id
 from modelpivot.models.cutover import ProcessId
 from modelpivot.models.event import Event, Kind
 from modelpivot.state.paths import RunPaths, StatePaths
+from modelpivot.state.spare import keep_spare
 
 Listener = Callable[[Event], None]
 
@@ -27,6 +28,7 @@ def open_run(state: StatePaths, run_id: str) -> RunPaths:
     run = state.run(run_id)
     run.root.mkdir(parents=True, exist_ok=True)
     write_model(run.owner, own_process_id())
+    keep_spare(state)
     return run
 
 

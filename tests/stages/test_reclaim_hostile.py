@@ -288,6 +288,25 @@ def test_a_root_that_becomes_read_only_after_the_plan(pile: Pile) -> None:
 
 
 @ROOT_ONLY
+def test_a_disk_that_is_full_to_the_last_byte(pile: Pile) -> None:
+    """State and weights on one file system without a free block: the bytes kept for this let the command write its journal, and free the rest."""
+    root = str(pile.root)
+    script = f"subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=30m', 'none', {root!r}], check=True)\npile = Pile(Path({root!r}))\n"
+    script += """
+pile.stray(size=20_000_000)
+pile.plan()
+with contextlib.suppress(OSError), open(pile.root / 'fill', 'wb', buffering=0) as fill:
+    while True:
+        fill.write(bytes(4096))
+environment = {**os.environ, **to_environment(pile.host)}
+argv = [sys.executable, '-m', 'modelpivot', 'reclaim', '--agree', 'weights:glm5-gguf', '--json']
+print(subprocess.run(argv, env=environment, capture_output=True, text=True).returncode, (pile.host.weights_root / 'glm5-gguf').exists())
+"""
+    imports = "import contextlib, sys\nfrom modelpivot.settings import to_environment\n"
+    assert in_mounts(pile, imports + script).split() == ["0", "False"]
+
+
+@ROOT_ONLY
 def test_a_file_that_nobody_may_remove(pile: Pile) -> None:
     """chattr +i: what can go goes, the rest is named, stays in the trash on record, and goes when it may."""
     path = pile.weights()
