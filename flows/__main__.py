@@ -25,7 +25,7 @@ from modelpivot.state.runs import Journal, new_run_id, read_events
 TAG = "modelpivot"
 """Of every run, as in prefect.yaml: alerts are about runs that have it."""
 
-FLOWS = ("benchmark", "check_weights", "cleanup", "cutover", "pivot", "plan", "promote", "reclaim", "rollback", "stage")
+FLOWS = ("benchmark", "check_weights", "cleanup", "cutover", "pivot", "plan", "promote", "reclaim", "rollback", "stage", "upgrade_test")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -45,8 +45,17 @@ COMPLETED_NAMES: dict[RunOutcome, str] = {
     "no_change": "NoChange",
     "reclaimed": "Reclaimed",
     "cleaned": "Cleaned",
+    "no_wheel": "NoWheel",
+    "passed": "Passed",
+    "cannot_tell": "CannotTell",
 }
-FAILED_NAMES: dict[RunOutcome, str] = {"returned": "RolledBack", "nothing_serves": "NothingServes", "blocked": "Blocked"}
+FAILED_NAMES: dict[RunOutcome, str] = {
+    "returned": "RolledBack",
+    "nothing_serves": "NothingServes",
+    "blocked": "Blocked",
+    "regressed": "Regressed",
+    "failed_to_start": "FailedToStart",
+}
 GATE_NAMES = {"weights": "WeightsCorrupt", "benchmark": "Regressed"}
 """Of a run that failed at a gate and changed nothing. Every name has its alert in deployments/automations."""
 

@@ -20,14 +20,14 @@ def shards_markdown(verified: Verified | None, checks: Sequence[Check]) -> str:
         verdict = verified.verdict
         counted = f"{verdict.files.verified} of {verdict.files.expected} files verified, {verdict.files.hashed_now} hashed in this run"
         lines += [f"**{verdict.verdict}**: {counted}, {say_bytes(verdict.bytes.verified)}", ""]
-        lines += _section("Problems", [str(problem) for problem in verdict.problems])
+        lines += section("Problems", [str(problem) for problem in verdict.problems])
     lines += checks_table(checks)
     if verified:
         rows = [
             (row.path, _size(row.found_size), (row.found_digest or "-")[:12], row.tensors, row.dtypes, row.problems)
             for row in verified.table
         ]
-        lines += _table("Files", ("file", "size", "digest", "tensors", "dtypes", "problems"), rows[:SHOWN_ROWS])
+        lines += table("Files", ("file", "size", "digest", "tensors", "dtypes", "problems"), rows[:SHOWN_ROWS])
         if len(rows) > SHOWN_ROWS:
             lines.append(f"... and {len(rows) - SHOWN_ROWS} more, in the run's folder")
     return "\n".join(lines)
@@ -45,9 +45,9 @@ def report_markdown(result: RunResult, pictures: Path | None = None) -> str:
         ("lost requests", result.lost_requests),
         ("run", result.run_id),
     ]
-    lines += _table("", ("what", "value"), [fact for fact in facts if fact[1] is not None])
-    lines += _section("Cause", [f"`{line}`" for line in result.cause])
-    lines += _table(
+    lines += table("", ("what", "value"), [fact for fact in facts if fact[1] is not None])
+    lines += section("Cause", [f"`{line}`" for line in result.cause])
+    lines += table(
         "Stages", ("stage", "seconds", "result"), [(stage.name, f"{stage.seconds:.1f}", stage.result) for stage in result.stages]
     )
     lines += patched_markdown(result.patched)
@@ -72,13 +72,13 @@ def measured_table(measurements: Sequence[Measurement]) -> list[str]:
         )
         for one in measurements
     ]
-    return _table("Benchmark", columns, rows)
+    return table("Benchmark", columns, rows)
 
 
 def checks_table(checks: Sequence[Check]) -> list[str]:
     """Every check with its answer."""
     rows = [(check.name, "yes" if check.passed else "**no**", check.expected, check.found) for check in checks]
-    return _table("Checks", ("check", "passed", "expected", "found"), rows)
+    return table("Checks", ("check", "passed", "expected", "found"), rows)
 
 
 def _figure(value: float | None, digits: int) -> str:
@@ -89,11 +89,13 @@ def _size(size: int | None) -> str:
     return "-" if size is None else say_bytes(size)
 
 
-def _section(title: str, items: Sequence[str]) -> list[str]:
+def section(title: str, items: Sequence[str]) -> list[str]:
+    """A list under its heading; nothing without items."""
     return [f"## {title}", "", *(f"- {item}" for item in items), ""] if items else []
 
 
-def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """A table, under its heading where it has one; nothing without rows."""
     if not rows:
         return []
     heading = [f"## {title}", ""] if title else []

@@ -18,8 +18,9 @@ from flows.markdown import shards_markdown
 from flows.tell import PrefectListener, show_markdown
 from modelpivot.errors import TransientError
 from modelpivot.files import read_model
-from modelpivot.models.benchmark import Check, Measurement
+from modelpivot.models.benchmark import Check, Measurement, Standing
 from modelpivot.models.cleanup import Cleaned, CleanupPlan
+from modelpivot.models.comparison import Comparison
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.facts import Facts
 from modelpivot.models.manifest import Verified
@@ -27,8 +28,10 @@ from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.reclaim import Kind, Reclaimed, ReclaimPlan
 from modelpivot.models.release import Release
+from modelpivot.models.upgrade import Channel, Newest
 from modelpivot.plans.markdown import plan_markdown
 from modelpivot.plans.room_markdown import cleanup_markdown, room_markdown
+from modelpivot.plans.window import Times
 from modelpivot.recipes import recipe_digest
 from modelpivot.stages import cleanup as cleanup_stage
 from modelpivot.stages import reclaim as reclaim_stage
@@ -45,6 +48,8 @@ from modelpivot.stages.reclaim import Agreed
 from modelpivot.stages.rollback import rollback as rollback_stage
 from modelpivot.stages.starts import judge, measure_starts
 from modelpivot.stages.switch import is_closed, is_unconfirmed, start_switch
+from modelpivot.stages.trial import is_up, start_trial, try_next
+from modelpivot.stages.upgrade import compare_tried, find_newest
 from modelpivot.stages.view import freeze
 from modelpivot.state.cutovers import ask_decision
 from modelpivot.state.releases import read_current
@@ -132,9 +137,9 @@ def serve_on(context: Context, cutover: Cutover) -> Cutover:
 
 
 @task(name="benchmark", **ONCE)
-def benchmark(context: Context, release: Release, recipe: Recipe) -> list[Measurement]:
+def benchmark(context: Context, release: Release, recipe: Recipe, standing: Standing = "measured") -> list[Measurement]:
     """The recipe's workloads, measured with the engine's own client."""
-    return measure(context, release, recipe.workloads, recipe_digest=recipe_digest(recipe))
+    return measure(context, release, recipe.workloads, recipe_digest=recipe_digest(recipe), standing=standing)
 
 
 @task(name="benchmark", **ONCE)
@@ -165,6 +170,37 @@ def go_back(context: Context, cutover: Cutover, reason: str) -> Cutover:
     if is_open(context.state, cutover):
         ask_decision(context.state, "return", reason=reason)
     return follow(context, cutover, relay, is_closed)
+
+
+@task(name="find newest", **RERUN)
+def newest(context: Context, recipe: Recipe, channel: Channel) -> Newest:
+    """The newest engine that the channel has for this machine, next to the one in use."""
+    return find_newest(context, recipe, channel)
+
+
+@task(name="serve", **ONCE)
+def serve_trial(context: Context, release: Release, frm: Release | None, times: Times) -> Cutover:
+    """Begin the trial, and follow it until its first release answers. SwitchFailed when it went back."""
+    relay = Relay(context, context.run)
+    trial = start_trial(context, to=release, frm=frm, turn_at=times.turn_at, back_by=times.back_by)
+    return require_open(follow(context, trial, relay, is_up(1)))
+
+
+@task(name="serve", **ONCE)
+def serve_next(context: Context, trial: Cutover, release: Release, starts: int) -> Cutover:
+    """Have the trial exchange what it has up for this release; follow it until that answers. SwitchFailed when it went back."""
+    relay = Relay(context, context.run)
+    if is_open(context.state, trial):
+        try_next(context, release)
+    return require_open(follow(context, trial, relay, is_up(starts)))
+
+
+@task(name="compare", **ONCE)
+def compare(
+    context: Context, recipe: Recipe, candidate: Release, base: Release | None, *, is_paired: bool, looks: int
+) -> Comparison | None:
+    """The newest engine's figures against the current one's."""
+    return compare_tried(context, recipe, candidate, base, is_paired=is_paired, looks=looks)
 
 
 @task(name="roll back", **ONCE)

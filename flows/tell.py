@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 from prefect.artifacts import create_markdown_artifact, create_progress_artifact, update_progress_artifact
@@ -26,6 +26,10 @@ from modelpivot.models.size import say_bytes
 LONGEST_LINE = 500
 """Characters of one log line; the full output of every child lies in the run's folder."""
 PROGRESS_EVERY_S = 1.0
+TOLD = {
+    "run_id", "outcome", "exit_code", "message", "released", "previous", "attempted", "downtime_s", "cause", "flow_run_url", "upgrade"
+}  # fmt: skip
+"""Of a result, in the payload of its event."""
 LEVELS = {"warning": logging.WARNING, "failed": logging.ERROR}
 
 
@@ -96,17 +100,18 @@ def show_markdown(key: str, markdown: str, *, title: str) -> None:
 
 
 def emit_outcome(flow_name: str, host: HostConfig, result: RunResult) -> None:
-    """`modelpivot.<flow>.<outcome>` about this host, for automations."""
+    """`modelpivot.<flow>.<outcome>` about this host, for automations; of what regressed also `modelpivot.benchmark.regressed`."""
+    payload = result.model_dump(mode="json", include=TOLD, exclude={"upgrade": {"changes": {"__all__": {"classes"}}}})
+    _emit(f"modelpivot.{flow_name.replace('-', '_')}.{result.outcome}", host, payload)
+    if result.outcome == "regressed" or (result.outcome == "failed" and result.gate == "benchmark"):
+        _emit("modelpivot.benchmark.regressed", host, payload)
+
+
+def _emit(name: str, host: HostConfig, payload: dict[str, Any]) -> None:
     run_id = flow_run.get_id()
     related = [{"prefect.resource.id": f"prefect.flow-run.{run_id}", "prefect.resource.role": "flow-run"}] if run_id else []
-    emit_event(
-        event=f"modelpivot.{flow_name}.{result.outcome}",
-        resource={"prefect.resource.id": f"modelpivot.host.{host.name}", "prefect.resource.name": host.name},
-        related=related,
-        payload=result.model_dump(
-            mode="json", include={"run_id", "outcome", "exit_code", "message", "released", "previous", "attempted", "downtime_s"}
-        ),
-    )
+    resource = {"prefect.resource.id": f"modelpivot.host.{host.name}", "prefect.resource.name": host.name}
+    emit_event(event=name, resource=resource, related=related, payload=payload)
 
 
 def _log(event: Event) -> None:

@@ -13,6 +13,7 @@ from modelpivot.models.frozen import Frozen
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
 from modelpivot.models.result import ExitCode, RunResult
+from modelpivot.models.upgrade import UpgradeResult
 from modelpivot.stages.context import Context
 
 MOST_RESULTS = 40
@@ -145,11 +146,13 @@ class Past(Frozen):
 
     runs: list[RunResult] = Field(default_factory=list)
     results: list[StoredResult] = Field(default_factory=list)
+    upgrades: list[UpgradeResult] = Field(default_factory=list)
 
 
 def history(
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
     has_results: Annotated[bool, typer.Option("--results", help="Benchmark results instead of runs.")] = False,
+    has_upgrades: Annotated[bool, typer.Option("--upgrades", help="Upgrade tests: which engine version, when, with what verdict.")] = False,
     export_to: Annotated[Path | None, typer.Option("--export", help="Write all results to this file: .csv or .parquet.")] = None,
     pictures: Annotated[Path | None, typer.Option("--pictures", help="Draw all results into this HTML file.")] = None,
     as_json: AsJson = False,
@@ -157,6 +160,8 @@ def history(
     """Past runs of this host, newest first; or its benchmark results."""
     if export_to or pictures:
         _write_results(export_to, pictures)
+    elif has_upgrades:
+        _list_upgrades(limit, as_json=as_json)
     elif has_results:
         _list_results(limit, as_json=as_json)
     else:
@@ -181,6 +186,16 @@ def _list_results(limit: int, *, as_json: bool) -> None:
 
     known = _look_back()[:limit]
     answer(Past(results=known)) if as_json else show_results(console(), known)
+
+
+def _list_upgrades(limit: int, *, as_json: bool) -> None:
+    from modelpivot.cli.show import upgrades_table
+    from modelpivot.settings import read_host_config
+    from modelpivot.stages.upgrade import read_upgrades
+    from modelpivot.state.paths import StatePaths
+
+    tested = read_upgrades(StatePaths(read_host_config().state_dir))[:limit]
+    answer(Past(upgrades=tested)) if as_json else console().print(upgrades_table(tested))
 
 
 def _list_runs(limit: int, *, as_json: bool) -> None:

@@ -1,13 +1,19 @@
 """Verdicts and results as a person reads them in a terminal."""
 
+import time
+from collections.abc import Sequence
+
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
+from rich.table import Table
 from rich.text import Text
 
 from modelpivot.cli.output import in_time, table
 from modelpivot.models.result import RunResult
+from modelpivot.models.upgrade import UpgradeResult
 from modelpivot.stages.benchmark import say_measurement
 
+MOST_CHANGES = 8
 RESULT_MARKS = {
     "done": Text("done", "green"),
     "nothing_to_do": Text("nothing to do", "green"),
@@ -40,6 +46,7 @@ def _result_parts(result: RunResult) -> list[RenderableType]:
                 f"Downtime {in_time(result.downtime_s)}, {result.lost_requests} requests lost (counted by a client that asks all the time)"
             )
         )
+    parts += _upgrade_parts(result.upgrade) if result.upgrade else []
     parts += [Text(say_measurement(one), "red" if one.invalid else "") for one in result.benchmark]
     passed = sum(check.passed for check in result.checks)
     parts.append(Text(f"Checks: {passed} of {len(result.checks)} passed"))
@@ -47,6 +54,31 @@ def _result_parts(result: RunResult) -> list[RenderableType]:
     parts += [Text(f"Patched: {file.file}  {file.before[:12]} -> {file.after[:12]}") for file in result.patched]
     parts += [Text(f"  {line}", "dim") for line in result.cause[-10:]]
     return parts
+
+
+def upgrades_table(tested: Sequence[UpgradeResult]) -> Table:
+    """Upgrade tests, one a line."""
+    rows = table("when", "engine", "against", "model", "verdict", "figures")
+    for one in tested:
+        changes = one.comparison.changes if one.comparison else []
+        moved = ", ".join(f"{change.workload} {change.change:+.1%}" for change in changes if change.metric == "output_tokens_per_s")
+        when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(one.at))
+        rows.add_row(
+            when, one.candidate_version or "-", one.current_version, one.model or one.recipe, one.verdict.replace("_", " "), moved or "-"
+        )
+    return rows
+
+
+def _upgrade_parts(upgrade: UpgradeResult) -> list[RenderableType]:
+    """What an upgrade test tried, and what a person does now."""
+    parts = [
+        Text(
+            f"{upgrade.model}, engine {upgrade.candidate_version or 'none'} against {upgrade.current_version}, {upgrade.starts} starts measured"
+        )
+    ]
+    parts += [Text(f"{len(upgrade.changes)} packages move with it: {', '.join(str(one) for one in upgrade.changes[:MOST_CHANGES])}")]
+    parts += [Text(f"without {one.what}: {one.found}", "red" if one.is_needed else "green") for one in upgrade.relaxed]
+    return [*parts, *([Text(f"next: {upgrade.next_move}", "bold")] if upgrade.next_move else [])]
 
 
 def _headline(result: RunResult) -> Text:

@@ -240,7 +240,8 @@ def _close(hand: Hand, outcome: Outcome, reason: str, seconds: float) -> Cutover
     closed = hand.cutover.model_copy(
         update={"phase": "closed", "phase_since": time.time(), "outcome": outcome, "reason": reason, "lost": lost}
     )
-    kind: Kind = "finished" if outcome == "promoted" else "failed"
+    is_end_of_trial = hand.cutover.trial is not None and outcome == "returned" and not hand.cutover.failed_step
+    kind: Kind = "finished" if outcome == "promoted" or is_end_of_trial else "failed"
     counted = {"lost_requests": lost.lost_requests, "downtime_s": round(lost.downtime_s, 3)}
     hand.tell("switch", kind, f"{outcome}{': ' + reason if reason else ''}", seconds=round(seconds, 3), **counted)
     close_cutover(hand.state, closed)

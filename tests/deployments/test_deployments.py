@@ -29,7 +29,19 @@ from tests.world import PROJECT, World
 TOKEN = "hf_planted_token_that_must_not_be_seen"
 DEPLOYMENTS = [
     f"{name}/{name}"
-    for name in ("benchmark", "check-weights", "cleanup", "cutover", "pivot", "plan", "promote", "reclaim", "rollback", "stage")
+    for name in (
+        "benchmark",
+        "check-weights",
+        "cleanup",
+        "cutover",
+        "pivot",
+        "plan",
+        "promote",
+        "reclaim",
+        "rollback",
+        "stage",
+        "upgrade-test",
+    )
 ]
 
 

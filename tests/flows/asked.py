@@ -1,12 +1,14 @@
 """What the tests ask the Prefect server."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
+import httpx
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.objects import Artifact, FlowRun, TaskRun
+from prefect.settings import PREFECT_API_URL
 
 from modelpivot.models.result import RunResult
 from tests.switching import wait_until
@@ -55,11 +57,16 @@ def task_name(run: TaskRun) -> str:
 
 def count_events(name: str) -> Callable[[], int]:
     """How many events of this name the server holds."""
-    import httpx
-    from prefect.settings import PREFECT_API_URL
+    return lambda: int(_ask_events(name)["total"])
 
-    def count() -> int:
-        url = f"{PREFECT_API_URL.value()}/events/filter"
-        return int(httpx.post(url, json={"filter": {"event": {"name": [name]}}, "limit": 50}).json()["total"])
 
-    return count
+def newest_event(name: str) -> dict[str, Any] | None:
+    """The last event of this name; None: there is none."""
+    events: list[dict[str, Any]] = _ask_events(name)["events"]
+    return events[0] if events else None
+
+
+def _ask_events(name: str) -> dict[str, Any]:
+    url = f"{PREFECT_API_URL.value()}/events/filter"
+    answer: dict[str, Any] = httpx.post(url, json={"filter": {"event": {"name": [name]}, "order": "DESC"}, "limit": 50}).json()
+    return answer
