@@ -33,8 +33,11 @@ def ensure_secret(places: UpPlaces) -> str:
     return places.auth.read_text().strip()
 
 
-def write_environment(places: UpPlaces, *, listen: str, port: int, database: str | None) -> None:
-    """Both files, as they should be now. `database`: address of a PostgreSQL; None: the one that was told before, else SQLite."""
+def write_environment(places: UpPlaces, *, listen: str, port: int, database: str | None, worker: Mapping[str, str] | None = None) -> None:
+    """Both files, as they should be now. `database`: address of a PostgreSQL; None: the one that was told before, else SQLite.
+
+    `worker`: what the client's file holds besides, where a unit and not this command starts the worker.
+    """
     secret = ensure_secret(places)
     known = read_variables(places.server_env) if places.server_env.exists() else {}
     url = f"http://{'127.0.0.1' if listen == '0.0.0.0' else listen}:{port}"
@@ -42,7 +45,7 @@ def write_environment(places: UpPlaces, *, listen: str, port: int, database: str
     server |= {"PREFECT_UI_URL": url, "PREFECT_API_URL": f"{url}/api", **QUIET}
     if chosen := with_driver(database) if database else known.get(DATABASE):
         server[DATABASE] = chosen
-    client = {"PREFECT_API_URL": f"{url}/api", "PREFECT_API_AUTH_STRING": secret, **HEARTBEAT, "DO_NOT_TRACK": "1"}
+    client = {"PREFECT_API_URL": f"{url}/api", "PREFECT_API_AUTH_STRING": secret, **HEARTBEAT, "DO_NOT_TRACK": "1", **(worker or {})}
     write_variables(places.server_env, server)
     write_variables(places.client_env, client)
 

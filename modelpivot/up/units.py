@@ -10,7 +10,7 @@ from modelpivot.files import write_atomic
 from modelpivot.models.hooks import Hooks
 from modelpivot.models.host import HostConfig
 from modelpivot.settings import to_environment
-from modelpivot.up.environment import read_variables, write_environment, write_variables
+from modelpivot.up.environment import read_variables, write_environment
 from modelpivot.up.places import UpPlaces
 from modelpivot.up.run import PROJECT
 
@@ -20,9 +20,7 @@ NAMES = ("prefect-server.service", "modelpivot-worker.service")
 
 def write_units(host: HostConfig, places: UpPlaces, folder: Path, *, address: str, port: int, database: str | None) -> list[str]:
     """Secret, environment files and both units; what to do next, in lines. What is there as it should be is not written again."""
-    write_environment(places, listen=address, port=port, database=database)
-    client = read_variables(places.client_env)
-    write_variables(places.client_env, client | _worker_variables(host))
+    write_environment(places, listen=address, port=port, database=database, worker=_worker_variables(host))
     for name in NAMES:
         text = render_unit(name, host, places)
         path = folder / name
@@ -31,7 +29,7 @@ def write_units(host: HostConfig, places: UpPlaces, folder: Path, *, address: st
     return [
         f"wrote {', '.join(NAMES)} into {folder}",
         "next, as root: systemctl daemon-reload && systemctl enable --now prefect-server modelpivot-worker",
-        f"log in at {client['PREFECT_API_URL'].removesuffix('/api')} with the line in {places.auth}",
+        f"log in at {read_variables(places.server_env)['PREFECT_UI_URL']} with the line in {places.auth}",
     ]
 
 

@@ -79,7 +79,9 @@ class Upped:
         return found
 
     def pivot_to(self, name: str) -> None:
-        """Have a model serve; nothing to do when it does."""
+        """Have a model serve, with a worker there; nothing to do when it does."""
+        if read_process(self.places, "worker") is None:
+            self.up()
         if self.world.serving != name:
             state = wait_for_state(start("pivot/pivot", recipe=name, dry_run=False, agreed=True))
             assert self.world.serving == name, state

@@ -41,6 +41,16 @@ def owner(run: RunPaths) -> ProcessId:
     return process
 
 
+def wait_for_loading(upped: Upped) -> Cutover:
+    """The open switch while its new engine loads."""
+
+    def read() -> Cutover | None:
+        cutover = read_cutover(upped.world.state)
+        return cutover if cutover and cutover.phase == "readying" else None
+
+    return wait_until(read, what="the new engine to load", deadline_s=120)
+
+
 def assert_host_is_well(upped: Upped, run: RunPaths) -> None:
     """No child of the run lives, the next run gets the host, `old` answers."""
     child = read_model(run.root / "children" / "fetch.pid", ProcessId)
@@ -73,29 +83,28 @@ def test_a_run_whose_worker_died_with_it_is_crashed_by_its_silence(upped: Upped)
     upped.receiver.wait_for("Crashed", str(run.id))
 
 
-def test_a_run_outlives_its_worker(upped: Upped) -> None:
-    """SIGKILL to the worker alone, while the new model loads: the run goes on and says its own end."""
+def test_a_run_whose_worker_dies_in_the_switch_is_finished_by_the_next_one(upped: Upped) -> None:
+    """SIGKILL to the worker while the new model loads: its run says Crashed, the switch goes on without both, the next run takes it up and promotes."""
     upped.pivot_to("old")
-    run = start("pivot/pivot", recipe="new", dry_run=False)
-    wait_until(lambda: read_cutover(upped.world.state), what="the switch", deadline_s=90)
+    run = start("pivot/pivot", recipe="slow", dry_run=False)
+    switched = wait_for_loading(upped)
     os.kill(upped.process("worker").pid, signal.SIGKILL)
-    assert wait_for_state(run).type == StateType.COMPLETED and upped.world.serving == "new"
+    assert wait_for_state(run).type == StateType.CRASHED
     upped.up()
+    assert wait_for_state(start("pivot/pivot", recipe="slow", dry_run=False)).name == "Completed"
+    closed = read_cutover_of_run(upped.world.state, switched.run_id)
+    assert closed and closed.outcome == "promoted" and upped.world.serving == "slow" and read_lock(upped.world.state) is None
 
 
 def test_an_api_that_goes_away_in_the_switch_is_told_the_true_end_later(upped: Upped) -> None:
     """SIGKILL to the server while the new model loads: the switch is done and promoted without it; when the server is back the run is Completed."""
     upped.pivot_to("old")
     run = start("pivot/pivot", recipe="slow", dry_run=False)
-
-    def read_loading() -> Cutover | None:
-        cutover = read_cutover(upped.world.state)
-        return cutover if cutover and cutover.phase == "readying" else None
-
-    found = wait_until(read_loading, what="the new engine to load", deadline_s=90)
+    found = wait_for_loading(upped)
     kill_group(upped.process("server").pid, signal.SIGKILL)
-    closed = wait_until(lambda: read_cutover_of_run(upped.world.state, found.run_id), what="the end of the switch", deadline_s=60)
-    assert closed.outcome == "promoted" and upped.world.serving == "slow"
+    wait_until(lambda: read_cutover(upped.world.state) is None, what="the end of the switch", deadline_s=60)
+    closed = read_cutover_of_run(upped.world.state, found.run_id)
+    assert closed and closed.outcome == "promoted" and upped.world.serving == "slow"
     upped.up()
     state = wait_for_state(run)
     assert (state.type, state.name) == (StateType.COMPLETED, "Completed"), state
