@@ -8,7 +8,9 @@ from prefect.cache_policies import NO_CACHE
 from prefect_shell import ShellOperation
 
 from modelpivot.errors import CommandFailed
-from modelpivot.host import LAST_LINES
+from modelpivot.files import write_atomic
+from modelpivot.host import LAST_LINES, LONGEST_LINE
+from modelpivot.masking import mask_secrets
 from modelpivot.stages.context import Context
 
 STRICT = ("set -euo pipefail", "exec 2>&1")
@@ -26,12 +28,12 @@ def _run_hooks(context: Context, when: str, commands: list[str]) -> None:
     tell = context.journal.stage(f"hooks {when}")
     tell("started", f"{len(commands)} commands")
     environment = {"MODELPIVOT_RUN_ID": context.run.id, "MODELPIVOT_HOST": context.host.name}
-    with ShellOperation(commands=[*STRICT, *commands], env=environment, log_prefix=None) as operation:
+    with ShellOperation(commands=[*STRICT, *commands], env=environment, stream_output=False) as operation:
         process = operation.trigger()
         try:
             process.wait_for_completion()
         except RuntimeError as error:
-            last = tuple(process.fetch_result()[-LAST_LINES:])
+            last = tuple(_keep(context, when, process.fetch_result())[-LAST_LINES:])
             failed = CommandFailed(
                 f"a hook {when} failed with exit code {process.return_code}: {last[-1] if last else 'no output'}",
                 argv=commands,
@@ -40,4 +42,12 @@ def _run_hooks(context: Context, when: str, commands: list[str]) -> None:
             )
             tell("failed", failed.message)
             raise failed from error
-    tell("finished", "done")
+    lines = _keep(context, when, process.fetch_result())
+    tell("finished", f"done; {len(lines)} lines in {context.run.log(f'hooks-{when}')}")
+
+
+def _keep(context: Context, when: str, lines: Sequence[str]) -> list[str]:
+    """Everything that was said, into the run's folder, without secrets: Prefect takes no flood."""
+    masked = [mask_secrets(line)[:LONGEST_LINE] for line in lines]
+    write_atomic(context.run.log(f"hooks-{when}"), "".join(f"{line}\n" for line in masked))
+    return masked

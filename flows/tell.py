@@ -18,6 +18,7 @@ from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
 from flows.poster import POSTER, Poster
+from modelpivot.masking import mask_secrets
 from modelpivot.models.event import Event
 from modelpivot.models.host import HostConfig
 from modelpivot.models.result import RunResult
@@ -117,7 +118,7 @@ def _emit(name: str, host: HostConfig, payload: dict[str, Any]) -> None:
 def _log(event: Event) -> None:
     said = event.message or event.kind.replace("_", " ")
     hint = f" -> {event.data['hint']}" if event.data.get("hint") else ""
-    line = " ".join(f"{said if event.stage == 'run' else f'{event.stage}: {said}'}{hint}".split())
+    line = mask_secrets(" ".join(f"{said if event.stage == 'run' else f'{event.stage}: {said}'}{hint}".split()))
     short = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."
     try:
         logger = get_run_logger()

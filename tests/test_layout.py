@@ -20,6 +20,7 @@ LANES: dict[str, set[str]] = {
     "models": GROUND,
     "host": DOORS,
     "lifeline": DOORS,
+    "masking": set(),
     "files": DOORS,
     "waiting": DOORS,
     "settings": DOORS,
