@@ -97,8 +97,9 @@ def _patch_one(directory: Path, path: str, patches: Sequence[Patch], tell: Tell)
     except PreconditionError as error:
         tell("warning", f"the patch that stood here before the download no longer fits: {error.message}")
         return
-    patch_files(directory, changed, patches)
-    tell("log", f"{path}: patched again, the download had put it back")
+    if changed:
+        patch_files(directory, changed, patches)
+        tell("log", f"{path}: patched again, the download had put it back")
 
 
 def _plain(directory: Path) -> Path:
