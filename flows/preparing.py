@@ -10,7 +10,7 @@ from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
 from modelpivot.models.upgrade import Asked, Newest, UpgradeResult
-from modelpivot.plans.upgrade import find_earlier, pin_current, pin_engine, serves_recipe, standing_blockers
+from modelpivot.plans.upgrade import find_earlier, pin_current, pin_engine, standing_blockers
 from modelpivot.stages.context import Context
 from modelpivot.stages.place import Place, choose, choose_place, shape
 from modelpivot.stages.plan import require_none
@@ -25,6 +25,8 @@ class Found:
     result: UpgradeResult
     test: Tryout | None = None
     pinned: Recipe | None = None
+    is_planned: bool = False
+    """A dry run, which ends here."""
 
 
 def prepare(context: Context, recipe: Recipe, newest: Newest, asked: Asked, *, is_dry: bool) -> Found:
@@ -44,8 +46,8 @@ def prepare(context: Context, recipe: Recipe, newest: Newest, asked: Asked, *, i
         return Found(result.model_copy(update={"verdict": "no_change", "message": said}))
     if is_dry:
         said = f"{plan.candidate.id} would be tried ({place.capacity}): {newest.message}; nothing was changed"
-        return Found(result.model_copy(update={"message": said}))
-    return Found(result, _stage(place, plan, recipe, newest, facts), pinned)
+        return Found(result.model_copy(update={"message": said}), is_planned=True)
+    return Found(result, _stage(place, plan, recipe, newest), pinned)
 
 
 def _begin(context: Context, recipe: Recipe, newest: Newest, asked: Asked) -> UpgradeResult:
@@ -86,13 +88,12 @@ def _with_plan(result: UpgradeResult, place: Place, plan: Plan) -> UpgradeResult
     )
 
 
-def _stage(place: Place, plan: Plan, recipe: Recipe, newest: Newest, facts: Facts) -> Tryout:
+def _stage(place: Place, plan: Plan, recipe: Recipe, newest: Newest) -> Tryout:
     """The candidate, and where it is tried by turns the current version too, complete beside what serves."""
     candidate = stage_candidate(place.context, plan)
     tried = plan.decided or plan.recipe
     if not place.is_by_turns:
-        base = place.frm if serves_recipe(recipe, place.frm) else None
-        return Tryout(place, plan, tried, candidate, [candidate], base)
+        return Tryout(place, plan, tried, candidate, [candidate], place.frm)
     base = _stage_current(place, recipe, newest)
     return Tryout(place, plan, tried, candidate, [base, candidate], base)
 

@@ -98,7 +98,8 @@ def try_out(test: Tryout) -> Tried:
 def measure_base(test: Tryout, tried: Tried) -> None:
     """The figures of what was stopped, in the start that brought it back; nothing to do where it was tried by turns, or is another model."""
     base, context = test.base, test.place.context
-    if base is None or test.place.is_by_turns or tried.rounds == 0 or not test.recipe.workloads:
+    is_of_use = tried.rounds > 0 and tried.said.verdict != "failed_to_start"
+    if base is None or test.place.is_by_turns or not is_of_use or not test.recipe.workloads:
         return
     try:
         acquire_lock(context.state, run_id=context.run.id, what=f"run {context.run.id}")

@@ -59,7 +59,7 @@ def _upgrade_test(context: Context, recipe_name: str, asked: Asked, dry_run: boo
         newest = tasks.newest(context, recipe, asked.channel)
         found = prepare(context, recipe, newest, asked, is_dry=dry_run)
         if found.test is None:
-            return _end(context, found, found.result) if found.result.verdict != "cannot_tell" else Ending("planned", found.result.message)
+            return Ending("planned", found.result.message) if found.is_planned else _end(context, found, found.result)
         tried = try_out(found.test)
     measure_base(found.test, tried)
     changes = {

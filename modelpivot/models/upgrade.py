@@ -17,7 +17,6 @@ from modelpivot.models.comparison import Comparison
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.packages import PackageChange
 from modelpivot.models.plan import Question
-from modelpivot.models.recipe import Recipe
 
 Channel = Literal["stable", "pre-release", "nightly"]
 Capacity = Literal["spare", "window"]
@@ -94,11 +93,3 @@ class UpgradeResult(Frozen):
     relaxed: list[Relaxed] = Field(default_factory=list)
     pinned_recipe: Path | None = None
     """The recipe with the tested engine: what `modelpivot run` or a pivot makes current."""
-
-
-class Subjects(Frozen):
-    """What is brought up: the candidate, and beside what serves also the current version on the same place."""
-
-    candidate: Recipe
-    base: Recipe | None = None
-    model: str = ""

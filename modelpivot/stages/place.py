@@ -15,6 +15,7 @@ from modelpivot.models.release import Release
 from modelpivot.models.upgrade import Asked, Capacity, Subject
 from modelpivot.plans.probe_model import EXCUSED, ProbeModel, make_probe
 from modelpivot.plans.spare import place_beside, spare_blockers, spare_port
+from modelpivot.plans.upgrade import serves_recipe
 from modelpivot.plans.window import Times, find_opening, plan_times, window_blocker
 from modelpivot.recipes import read_engine
 from modelpivot.stages.context import Context
@@ -38,6 +39,8 @@ class Place:
     times: Times
     frm: Release | None
     """Stopped for it; None: nothing is."""
+    is_in_place: bool
+    """Whether what is stopped serves the recipe that is tried, so that its figures are those of the current version."""
 
     @property
     def excused(self) -> tuple[str, ...]:
@@ -47,7 +50,7 @@ class Place:
     @property
     def is_by_turns(self) -> bool:
         """Whether the current version is tried there too: where it does not serve, its figures come from nowhere else."""
-        return self.capacity == "spare" or self.subject == "probe"
+        return self.capacity == "spare" or self.subject == "probe" or not self.is_in_place
 
 
 def choose(asked: Asked, host: HostConfig) -> tuple[Capacity, Subject]:
@@ -68,7 +71,7 @@ def choose_place(context: Context, recipe: Recipe, facts: Facts, asked: Asked) -
     require_none(blockers)
     assert not isinstance(times, Blocker)
     port = spare_port(recipe, context.host, facts) if capacity == "spare" else context.host.port
-    return Place(_at_port(context, port), capacity, subject, shaped.model, times, frm)
+    return Place(_at_port(context, port), capacity, subject, shaped.model, times, frm, is_in_place=serves_recipe(recipe, frm))
 
 
 def shape(recipe: Recipe, facts: Facts, capacity: Capacity, subject: Subject) -> ProbeModel:
