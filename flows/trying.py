@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from flows import tasks
-from flows.following import is_open
+from flows.following import is_open, require_open
 from modelpivot.errors import HostHeld, PreconditionError, SwitchFailed
 from modelpivot.models.benchmark import Check, Measurement
 from modelpivot.models.comparison import Comparison
@@ -19,6 +19,7 @@ from modelpivot.plans.upgrade_verdict import Said, judge_end, judge_figures
 from modelpivot.recipes import read_engine
 from modelpivot.stages.context import Context
 from modelpivot.stages.place import Place
+from modelpivot.stages.switch import follow_switch, is_unconfirmed
 from modelpivot.stages.trial import has_time
 from modelpivot.state.cutovers import read_cutover_of_run
 from modelpivot.state.lock import acquire_lock, release_lock
@@ -71,6 +72,11 @@ class Trial:
         else:
             self.opened = tasks.serve_next(self._context, self.opened, release, self._starts)
 
+    def require_up(self) -> None:
+        """Whether it did not go back meanwhile: what was measured of an engine that died under it says nothing."""
+        if self.opened is not None:
+            require_open(follow_switch(self._context, self.opened, until=is_unconfirmed))
+
     def has_time(self, seconds: float) -> bool:
         """Whether so much can still be tried."""
         return self.opened is not None and has_time(self.opened, seconds)
@@ -120,6 +126,7 @@ def _try_rounds(test: Tryout, trial: Trial, tried: Tried) -> None:
         for release in test.turns:
             trial.bring_up(release)
             measured = tasks.benchmark(test.place.context, release, test.recipe)
+            trial.require_up()
             tried.measurements += measured if release == test.candidate else []
         tried.rounds += 1
         _judge(test, tried)
@@ -144,8 +151,8 @@ def _try_without(test: Tryout, trial: Trial, tried: Tried) -> None:
         try:
             trial.bring_up(release)
         except SwitchFailed as error:
-            tried.relaxed.append(Relaxed(what=relaxation.what, is_needed=True, found=error.message))
-            _require_back(context)
+            if judge_end(_require_back(context), release.id).verdict == "failed_to_start":
+                tried.relaxed.append(Relaxed(what=relaxation.what, is_needed=True, found=error.message))
             return
         tried.relaxed.append(Relaxed(what=relaxation.what, is_needed=False, found="it starts without, and answers as the probes ask"))
 
