@@ -114,6 +114,8 @@ class Setup(Frozen):
         return f"{self.repo}@{self.commit[:8]} on {self.engine} {self.engine_version}, {self.host}"
 
 
+PROBE_SUFFIX = "-probe"
+"""Of the name of a recipe whose probe model an upgrade test tries."""
 Standing = Literal["measured", "accepted", "refused"]
 
 
@@ -134,6 +136,16 @@ class StoredResult(Frozen):
     """From the start of the engine to its first generation."""
     downtime_s: float | None = None
     """Of the switch that it was measured in."""
+
+    @property
+    def is_probe(self) -> bool:
+        """A probe model's: never held against the model's own."""
+        return self.recipe.endswith(PROBE_SUFFIX)
+
+    @property
+    def model(self) -> str:
+        """What was served, for a person."""
+        return f"{self.setup.repo}, probe model" if self.is_probe else self.setup.repo
 
 
 class Check(Frozen):

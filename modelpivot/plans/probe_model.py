@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from modelpivot.models.benchmark import PROBE_SUFFIX
 from modelpivot.models.recipe import Patch, Probe, Recipe, Scalar, Source
 from modelpivot.plans.devices import PARALLEL_FLAGS
 
@@ -82,4 +83,4 @@ def _small(recipe: Recipe, patches: list[Patch]) -> Recipe:
 
 def _named(recipe: Recipe, model: Source | None = None) -> Recipe:
     """Under a name of its own, so that its releases and results are never taken for the model's; floors are the model's alone."""
-    return recipe.model_copy(update={"name": f"{recipe.name[:55]}-probe", "model": model or recipe.model, "floors": []})
+    return recipe.model_copy(update={"name": f"{recipe.name[:55]}{PROBE_SUFFIX}", "model": model or recipe.model, "floors": []})

@@ -8,13 +8,16 @@ from modelpivot.models.benchmark import StoredResult
 KINDS: dict[str, Callable[[StoredResult], str]] = {
     "run": lambda result: result.run_id,
     "release": lambda result: result.release,
-    "engine version": lambda result: result.setup.engine_version,
+    "engine version": lambda result: "" if result.is_probe else result.setup.engine_version,
     "set-up": lambda result: result.setup_digest,
 }
 
 
 def find_results(history: Sequence[StoredResult], word: str) -> list[StoredResult]:
-    """All results of the one thing that the word names. UsageError when it names none, or the beginning of several."""
+    """All results of the one thing that the word names. UsageError when it names none, or the beginning of several.
+
+    A version means the models that were served with it; probe models are named by their run or release.
+    """
     for read in KINDS.values():
         if found := [result for result in history if read(result) == word]:
             return found

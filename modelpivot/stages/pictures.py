@@ -32,7 +32,7 @@ def draw_run(state: StatePaths, run_id: str) -> Path:
     events, _ = read_events(run)
     known, _ = look_back(state)
     mine = [one for one in known if one.run_id == run_id]
-    kin = [one for one in known if mine and one.setup.host == mine[0].setup.host and one.setup.repo == mine[0].setup.repo]
+    kin = [one for one in known if mine and one.setup.host == mine[0].setup.host and one.model == mine[0].model]
     page = Page(
         title=f"{result.outcome.replace('_', ' ').capitalize()}: {run_id}",
         lead=result.message,
@@ -56,8 +56,8 @@ def try_draw_run(state: StatePaths, run_id: str) -> Path | None:
 
 def draw_history(results: Sequence[StoredResult], path: Path) -> None:
     """Everything that was ever measured, model by model."""
-    models = dict.fromkeys((one.setup.host, one.setup.repo) for one in results)
-    of_model = [[one for one in results if (one.setup.host, one.setup.repo) == model] for model in models]
+    models = dict.fromkeys((one.setup.host, one.model) for one in results)
+    of_model = [[one for one in results if (one.setup.host, one.model) == model] for model in models]
     page = Page(
         title="Benchmark history",
         lead=f"{len(results)} results of {', '.join(sorted({one.setup.repo for one in results})) or 'nothing yet'}",
@@ -126,7 +126,7 @@ def find_trends(results: Sequence[StoredResult], digests: Iterable[str], *, is_t
             groups = _groups(of_workload, digest, metric)
             if sum(len(group.values) for group in groups) > 1:
                 title = f"{of_workload[0].workload.name}: {METRIC_WORDS[metric]}"
-                trends.append(Trend(f"{of_workload[0].setup.repo}, {title}" if is_titled else title, UNITS[metric], groups[-MOST_GROUPS:]))
+                trends.append(Trend(f"{of_workload[0].model}, {title}" if is_titled else title, UNITS[metric], groups[-MOST_GROUPS:]))
     return trends
 
 

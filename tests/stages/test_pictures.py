@@ -3,6 +3,7 @@
 from modelpivot.benchmark.keep import keep
 from modelpivot.models.host import HostConfig
 from modelpivot.models.workload import Workload
+from modelpivot.plans.references import find_results
 from modelpivot.stages.context import open_context
 from modelpivot.stages.pictures import draw_history, draw_run, find_curves, find_spans, find_trends
 from modelpivot.stages.told import told
@@ -70,3 +71,15 @@ def test_the_whole_history_is_drawn(host: HostConfig) -> None:
     other = SETUP.model_copy(update={"repo": "acme/other"})
     draw_history([result(), *(result(setup=other, start=start) for start in ("s1", "s2"))], path)
     assert "acme/other, single" in path.read_text()
+
+
+def test_a_probe_model_is_no_kin_of_its_model(host: HostConfig) -> None:
+    """A few layers are many times as fast: their figures stand in no picture, and under no version, of the whole model."""
+    context = open_context(host, name="whole")
+    probe = result(9000.0, setup=NEWER, standing="measured").model_copy(update={"recipe": "model-probe"})
+    whole = [result(60.0, run_id=context.run.id, start=start, setup=NEWER) for start in ("a", "b")]
+    keep(context.state, [probe, *whole])
+    context.journal("finished", "all is well", outcome="promoted")
+    html = draw_run(context.state, context.run.id).read_text()
+    assert "60" in html and "9000" not in html and "9,000" not in html
+    assert find_results([probe, *whole], "0.27.0") == whole
