@@ -1,12 +1,13 @@
 """reclaim: make room. Shows what may go and asks; what exists nowhere else only by its id. Needs no Prefect."""
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from modelpivot.cli.output import AsJson, answer, console
-from modelpivot.errors import UsageError
+from modelpivot.errors import GateFailed, UsageError
 from modelpivot.models.reclaim import KINDS, Kind, Reclaimed, ReclaimPlan
 from modelpivot.models.result import ExitCode
 
@@ -37,11 +38,11 @@ def reclaim(
     from modelpivot.cli.stages import own_run
     from modelpivot.stages.reclaim import plan as make_plan
     from modelpivot.stages.reclaim import reclaim as carry_out
-    from modelpivot.stages.reclaim import say_done, say_plan
+    from modelpivot.stages.reclaim import require_all_gone, say_done, say_plan
 
     kinds = kinds_of(only or [])
     make_room_to_work()
-    with own_run("reclaim") as (context, word):
+    with suppress(GateFailed), own_run("reclaim") as (context, word):  # what stays is shown below, and is the exit code
         made = make_plan(context, only=kinds)
         word.outcome, word.message = "planned", say_plan(made)
         if not as_json:
@@ -49,6 +50,7 @@ def reclaim(
         if not dry_run:
             done = carry_out(context, made, agreed_to(made, yes=yes, agree=agree or [], recipe=recipe, as_json=as_json))
             word.outcome, word.message = "reclaimed", say_done(done)
+            require_all_gone(done)
     if dry_run:
         answer(made) if as_json else None
         return
