@@ -44,7 +44,11 @@ class CountingProxy:
     def _accept(self) -> None:
         while True:
             client, _ = self._listener.accept()
-            server = socket.create_connection(("127.0.0.1", self._target))
+            try:
+                server = socket.create_connection(("127.0.0.1", self._target))
+            except ConnectionRefusedError:  # the server has ended, and with it the measurement
+                client.close()
+                continue
             threading.Thread(target=self._pass, args=(client, server, True), daemon=True).start()
             threading.Thread(target=self._pass, args=(server, client, False), daemon=True).start()
 

@@ -17,7 +17,7 @@ NO_SKIP = "MODELPIVOT_TEST_NO_SKIP"
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the processes that tests start: hundreds, and each would compile all it imports
 
-SLOW = ("benchmark", "checks", "cli", "inside", "operations", "stages", "systemd", "weights")
+SLOW = ("benchmark", "checks", "cli", "inside", "operations", "stages", "systemd", "up", "weights")
 """Folders whose tests start processes, switches or transfers for most of what they prove; `make test-quick` leaves them out."""
 
 
@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of the slow folders, and all that talk to the Prefect server."""
     root = Path(__file__).parent
     for item in items:
-        if "prefect_api" in getattr(item, "fixturenames", ()):
+        if {"prefect_api", "upped"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("prefect")
         if item.path.relative_to(root).parts[0] in SLOW:
             item.add_marker("slow")

@@ -3,6 +3,7 @@
 import os
 import signal
 
+import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, StateType
 
@@ -83,6 +84,7 @@ def test_a_run_whose_worker_died_with_it_is_crashed_by_its_silence(upped: Upped)
     upped.receiver.wait_for("Crashed", str(run.id))
 
 
+@pytest.mark.long
 def test_a_run_whose_worker_dies_in_the_switch_is_finished_by_the_next_one(upped: Upped) -> None:
     """SIGKILL to the worker while the new model loads: its run says Crashed, the switch goes on without both, the next run takes it up and promotes."""
     upped.pivot_to("old")

@@ -14,8 +14,11 @@ from modelpivot.models.host import HostConfig
 from modelpivot.settings import to_environment
 from modelpivot.up.places import UpPlaces, up_places
 from modelpivot.up.processes import read_process
+from tests.postgresql import postgresql_url
 from tests.switching import free_port, wait_until
 from tests.up.conftest import Upped
+
+__all__ = ["postgresql_url"]
 
 
 def test_up_again_changes_nothing_and_says_how_to_log_in(upped: Upped) -> None:
@@ -87,6 +90,24 @@ def test_down_ends_what_a_killed_up_had_started(host: HostConfig) -> None:
     assert run_command(words("down"), timeout_s=60, env=environment).stdout.strip() == f"ended the server (process {server.pid})"
     assert not is_alive(server) and not read_process(places, "server")
     assert run_command(words("down"), timeout_s=60, env=environment).stdout.strip() == "nothing that `modelpivot up` started runs"
+
+
+@pytest.mark.long
+@pytest.mark.prefect
+def test_up_on_a_postgresql(host: HostConfig, postgresql_url: str) -> None:
+    """The address is told once: server, deployments and alerts lie in that database, no file of SQLite is made, and the next `up` still knows it."""
+    places, port = up_places(host), free_port()
+    environment = os.environ | to_environment(host)
+    try:
+        told = environment | {"PREFECT_SERVER_DATABASE_CONNECTION_URL": postgresql_url}
+        run_command(words("up", "--port", str(port)), timeout_s=400, env=told)
+        run_command(words("down"), timeout_s=60, env=environment)
+        run_command(words("up", "--port", str(port)), timeout_s=400, env=environment)
+        user, _, secret = places.auth.read_text().strip().partition(":")
+        found = httpx.post(f"http://127.0.0.1:{port}/api/automations/count", json={}, auth=(user, secret)).json()
+        assert found >= 8 and not list(places.home.glob("*.db"))
+    finally:
+        run_command(words("down"), timeout_s=60, env=environment)
 
 
 def test_down_does_not_end_a_process_that_has_the_number_now(host: HostConfig) -> None:
