@@ -18,7 +18,7 @@ from modelpivot.plans.relaxed import relaxations
 from modelpivot.plans.upgrade_verdict import Said, judge_end, judge_figures
 from modelpivot.recipes import read_engine
 from modelpivot.stages.context import Context
-from modelpivot.stages.place import Place
+from modelpivot.stages.place import Place, require_time
 from modelpivot.stages.switch import follow_switch, is_unconfirmed
 from modelpivot.stages.trial import has_time
 from modelpivot.state.cutovers import read_cutover_of_run
@@ -89,6 +89,7 @@ class Trial:
 
 def try_out(test: Tryout) -> Tried:
     """One trial from its begin to the host as it was. SwitchFailed when nothing serves in the end, PreconditionError when it did not begin."""
+    require_time(test.place)
     trial, tried = Trial(test), Tried()
     try:
         _try_rounds(test, trial, tried)

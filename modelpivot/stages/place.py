@@ -95,6 +95,12 @@ def find_times(context: Context, frm: Release | None) -> Times | Blocker:
     return times or window_blocker(context.host.window, now, opening, start_s)
 
 
+def require_time(place: Place) -> None:
+    """Right before the first stop: PreconditionError when staging took so long that too little of the window is left."""
+    times = find_times(place.context, place.frm) if place.capacity == "window" else None
+    require_none([times] if isinstance(times, Blocker) else [])
+
+
 def _at_port(context: Context, port: int | None) -> Context:
     host = context.host.model_copy(update={"port": port, "hooks": _unbalanced(context.host.hooks)})
     return replace(context, host=host)
