@@ -49,7 +49,8 @@ def upgrade_test(
         channel=channel, capacity=None if capacity == "auto" else capacity, subject=None if model == "auto" else model, is_again=again
     )
     body = partial(_upgrade_test, recipe_name=recipe, asked=asked, dry_run=dry_run)
-    return carry_out("upgrade-test", recipe, host, hub, body)
+    what = "upgrade-test" if recipe == WHAT_SERVES else recipe
+    return carry_out("upgrade-test", what, host, hub, body)
 
 
 def _upgrade_test(context: Context, recipe_name: str, asked: Asked, dry_run: bool) -> Ending:

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.actions import DeploymentScheduleCreate
+from prefect.client.schemas.actions import DeploymentScheduleCreate, DeploymentUpdate
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterName
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.client.schemas.schedules import CronSchedule
@@ -44,9 +44,10 @@ def test_its_hour_comes_and_it_runs_by_itself(old_serves: World) -> None:
     build_wheel(old_serves.root / "wheels", "2.0")
     book, client = read_book(old_serves.state), get_client(sync_client=True)
     nightly = client.read_deployment_by_name(NAME)
-    soon = datetime.now(ZoneInfo("Europe/Berlin")) + timedelta(minutes=1)
+    soon = datetime.now(ZoneInfo("Europe/Berlin")) + timedelta(seconds=80)  # its minute begins in 20 to 80 seconds
     cron = CronSchedule(cron=f"{soon.minute} {soon.hour} * * *", timezone="Europe/Berlin")
     (created,) = client.create_deployment_schedules(nightly.id, [DeploymentScheduleCreate(schedule=cron, active=True)])
+    client.update_deployment(nightly.id, DeploymentUpdate(description=nightly.description))  # looked at within seconds, not a minute
     try:
         (run,) = wait_until(runs_by_schedule, what="the run that the schedule makes", deadline_s=180, interval_s=0.5)
     finally:
