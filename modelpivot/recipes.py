@@ -4,14 +4,15 @@ import difflib
 import os
 from pathlib import Path
 
-import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from modelpivot.errors import UsageError
 from modelpivot.files import describe_invalid, digest_text
 from modelpivot.models.engine import Engine
 from modelpivot.models.recipe import Recipe
+from modelpivot.models.yaml_text import read_yaml
 
+LARGEST_BYTES = 4_000_000
 DEPLOYMENTS = Path(__file__).resolve().parents[1] / "deployments"
 
 
@@ -71,13 +72,20 @@ def _find(name_or_path: str) -> Path:
 
 
 def load_yaml(path: Path) -> object:
-    """Any YAML file. UsageError when it cannot be read, or is none."""
+    """Any YAML file. UsageError when it cannot be read, is none, or is larger than any recipe."""
     try:
-        return yaml.safe_load(path.read_text())
+        with path.open("rb") as file:
+            content = file.read(LARGEST_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}", hint="give the path of a readable YAML file") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not YAML: {str(error).splitlines()[-1].strip()}", hint="mend the file") from error
+    except ValueError as error:
+        raise UsageError(f"{str(path)!r}: no name of a file ({error})", hint="give the path of a readable YAML file") from error
+    if len(content) > LARGEST_BYTES:
+        raise UsageError(f"{path}: expected at most {LARGEST_BYTES} bytes of YAML, found more", hint="give the path of a recipe")
+    try:
+        return read_yaml(content)
+    except ValueError as error:
+        raise UsageError(f"{path}: not YAML that can be used: {error}", hint="mend the file") from error
 
 
 def _parse(path: Path) -> Recipe:

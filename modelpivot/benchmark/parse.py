@@ -5,13 +5,13 @@
  "errors": ["", ...]}
 """
 
-import json
 import math
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from modelpivot.files import describe_invalid
 from modelpivot.models.benchmark import Measurement
+from modelpivot.models.json_text import read_json
 from modelpivot.models.workload import Workload
 
 
@@ -40,11 +40,11 @@ class Result(BaseModel):
 def parse_bench_json(text: str, workload: Workload) -> Measurement:
     """The measurement of a workload; `invalid` names everything that makes it say nothing."""
     try:
-        result = Result.model_validate(json.loads(text))
-    except json.JSONDecodeError as error:
-        return without_figures(workload, [f"the result is no JSON: {error}"])
+        result = Result.model_validate(read_json(text))
     except ValidationError as error:
         return without_figures(workload, [f"the result lacks what is needed: {describe_invalid(error)}"])
+    except ValueError as error:
+        return without_figures(workload, [f"the result is no JSON: {error}"])
     if invalid := find_invalid(result, workload):
         return without_figures(workload, invalid, requests=result.num_prompts, successes=result.completed)
     return Measurement(

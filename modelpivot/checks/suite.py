@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import Field, JsonValue, ValidationError
 
 from modelpivot.errors import UsageError
@@ -18,7 +17,7 @@ from modelpivot.files import describe_invalid
 from modelpivot.models.benchmark import Check
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.manifest import ShardRow
-from modelpivot.recipes import DEPLOYMENTS
+from modelpivot.recipes import DEPLOYMENTS, load_yaml
 
 SHARDS = DEPLOYMENTS / "expectations" / "shards.yaml"
 NAMES_SHOWN = 10
@@ -56,9 +55,7 @@ class SuiteResult(Frozen):
 def read_suite(path: Path = SHARDS) -> Suite:
     """A suite from its file. UsageError names file and field."""
     try:
-        return Suite.model_validate(yaml.safe_load(path.read_text()))
-    except (OSError, yaml.YAMLError) as error:
-        raise UsageError(f"{path}: {error}", hint="give a readable YAML file of expectations") from error
+        return Suite.model_validate(load_yaml(path))
     except ValidationError as error:
         raise UsageError(f"{path}: {describe_invalid(error)}") from error
 

@@ -10,13 +10,12 @@ vllm serve nvidia/Kimi-K2.5-NVFP4 --tensor-parallel-size 4 --tool-call-parser ki
 import re
 import shlex
 
-import yaml
-
 from modelpivot.models.model_parts import ModelCard
+from modelpivot.models.yaml_text import read_yaml
 
 FRONT = re.compile(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
 SERVES = re.compile(r"(?:vllm serve|vllm\.entrypoints[\w.]*api_server|trtllm-serve)((?:[^\n`\\]|\\\s*\n)*)")
-PARALLEL = re.compile(r"(?:--tensor-parallel-size|--tensor_parallel_size|-tp|--tp_size|tensor_parallel_size\s*=)[ =]*(\d+)")
+PARALLEL = re.compile(r"(?:--tensor-parallel-size|--tensor_parallel_size|-tp|--tp_size|tensor_parallel_size\s*=)[ =]*(\d{1,4})\b")
 VERSION = re.compile(
     r"\bvllm\b(?:\s+version)?[\s`*]*(>=|==|>|from|or (?:newer|later))?[\s`*v]*(\d+\.\d+(?:\.\d+)?(?:\.?(?:rc|post|dev)\d+)?)", re.IGNORECASE
 )
@@ -43,8 +42,8 @@ def parse_card(text: str) -> ModelCard:
 def _front(text: str) -> dict[str, object]:
     match = FRONT.match(text)
     try:
-        document = yaml.safe_load(match[1]) if match else None
-    except yaml.YAMLError:
+        document = read_yaml(match[1]) if match else None
+    except ValueError:
         return {}
     return document if isinstance(document, dict) else {}
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from modelpivot.models.json_text import read_json
 from modelpivot.models.release import Endpoint
 
 LARGEST_ANSWER = 4_000_000
@@ -52,7 +53,7 @@ def ask(endpoint: Endpoint, path: str, *, body: JsonValue = None, key: str | Non
 def _parse(content: bytes) -> JsonValue:
     text = content.decode(errors="replace")
     try:
-        parsed: JsonValue = json.loads(text)
+        parsed: JsonValue = read_json(text)
     except ValueError:
         return text[:1000]
     return parsed

@@ -1,17 +1,17 @@
 """Asking an installed engine: scripts of `inside/`, run by the engine's own Python, which answer with one JSON object on their last line."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter
 
 from modelpivot.errors import CommandFailed
 from modelpivot.facts.environments import environment_python
 from modelpivot.facts.uv import OWN_ENVIRONMENT
 from modelpivot.host import run_attached
 from modelpivot.models.engine import Engine, EngineAnswers
+from modelpivot.models.json_text import read_json
 
 INSIDE = Path(__file__).resolve().parents[1] / "inside"
 ASK_DEADLINE_S = 600.0
@@ -44,8 +44,8 @@ def parse_answer(lines: Sequence[str]) -> dict[str, JsonValue]:
     for line in reversed(lines):
         if line.startswith("{"):
             try:
-                return TypeAdapter(dict[str, JsonValue]).validate_python(json.loads(line))
-            except (json.JSONDecodeError, ValidationError):
+                return TypeAdapter(dict[str, JsonValue]).validate_python(read_json(line))
+            except ValueError:
                 continue
     raise CommandFailed("the engine's Python gave no answer", last_lines=tuple(lines[-20:]))
 

@@ -5,12 +5,12 @@ transformers-5.1.0.dev0.dist-info/direct_url.json   {"url": "...", "vcs_info": {
 """
 
 import email.parser
-import json
 from pathlib import Path
 
 from modelpivot.facts.alterations import find_alterations
 from modelpivot.facts.records import find_site_packages
 from modelpivot.models.frozen import Unread
+from modelpivot.models.json_text import read_json
 from modelpivot.models.names import canonical
 from modelpivot.models.packages import LiveEnvironment, Origin, Package
 
@@ -43,11 +43,13 @@ def read_package(info: Path) -> Package | None:
 def read_origin(path: Path) -> tuple[Origin, str]:
     """Where a package came from (PEP 610), and the commit of a git checkout."""
     try:
-        direct = json.loads(path.read_text())
+        direct = read_json(path.read_text())
     except FileNotFoundError:
         return "index", ""
     except ValueError:
         return "address", ""
-    if "vcs_info" in direct:
-        return "git", str(direct["vcs_info"].get("commit_id", ""))
+    if not isinstance(direct, dict):
+        return "address", ""
+    if isinstance(vcs := direct.get("vcs_info"), dict):
+        return "git", str(vcs.get("commit_id", ""))
     return ("folder" if "dir_info" in direct else "address"), ""

@@ -3,7 +3,6 @@
 Toolchain(glibc='2.39', cuda_toolkits={'/usr/local/cuda-12.8': '12.8', '/usr/local/cuda-13.1': '13.1'}, kernel='6.8.0-49-generic')
 """
 
-import json
 import os
 import platform
 import re
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host_parts import Toolchain
+from modelpivot.models.json_text import read_json
 
 VERSION = re.compile(r"(\d+\.\d+)")
 
@@ -29,9 +29,9 @@ def read_toolkits(local: Path) -> dict[str, str]:
 
 def _toolkit_version(folder: Path) -> str:
     try:
-        document = json.loads((folder / "version.json").read_text())
-        return ".".join(str(document["cuda"]["version"]).split(".")[:2])
-    except (OSError, ValueError, KeyError, TypeError):
+        document = read_json((folder / "version.json").read_text())
+        return ".".join(str(document["cuda"]["version"]).split(".")[:2])  # type: ignore[index, call-overload]
+    except (OSError, ValueError, LookupError, TypeError):
         match = VERSION.search(folder.name)
         return match[1] if match else "unknown"
 

@@ -4,7 +4,6 @@ names its model: what is not taken over is listed by its key.
 Order, the later word counts: base, variant, hardware, strategy, features.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 from packaging.version import InvalidVersion, Version
 
 from modelpivot.errors import UsageError
+from modelpivot.models.json_text import read_json
 from modelpivot.models.recipe import OWN_FLAGS, REPO, EngineChoice, Recipe, Serve, Source
 from modelpivot.models.workload import Floor, Workload
 from modelpivot.plans.community_layers import (
@@ -125,7 +125,7 @@ def _serve(gathered: Gathered, repo: str, gpus: int) -> Serve:
 def _draft_model(value: object) -> str:
     """The other repository that a speculative method loads; empty: none."""
     try:
-        document = json.loads(value) if isinstance(value, str) else None
+        document = read_json(value) if isinstance(value, str) else None
     except ValueError:
         return ""
     return word(mapping(document).get("model"))

@@ -1,5 +1,6 @@
 """Words of a serving command line as recipes keep them: flags without dashes and their values. Pure; what cannot be kept is told with its reason."""
 
+import math
 import re
 import shlex
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ SHORT = {
 }
 NUMBER = re.compile(r"-?\d+")
 DECIMAL = re.compile(r"-?\d*\.\d+(?:[eE]-?\d+)?|-?\d+[eE]-?\d+")
+LONGEST_NUMBER = 18
+"""Digits; a longer one stays the word that it is."""
 Value = Scalar | list[str]
 
 
@@ -92,8 +95,9 @@ def _name(word: str) -> str:
 def _typed(value: str) -> Scalar:
     """Numbers as numbers; true and false stay words, for a value is not a bare flag."""
     if NUMBER.fullmatch(value):
-        return int(value)
-    return float(value) if DECIMAL.fullmatch(value) else value
+        return int(value) if len(value) <= LONGEST_NUMBER else value
+    is_number = DECIMAL.fullmatch(value) and math.isfinite(float(value))
+    return float(value) if is_number else value
 
 
 def _is_unsafe(value: Value) -> bool:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from modelpivot.models.json_text import read_json
 from modelpivot.models.model_config import ModelConfig
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.rule import AppliedRule, Means, Rule
@@ -85,7 +86,7 @@ def _parse_overrides(said: object) -> dict[str, JsonValue] | None:
     if said is None or said is False:
         return {}
     try:
-        parsed = json.loads(str(said))
+        parsed = read_json(str(said))
     except ValueError:
         return None
     return parsed if isinstance(parsed, dict) else None

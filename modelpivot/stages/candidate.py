@@ -1,14 +1,14 @@
 """Check engine: the candidate held against its own environment before anything is stopped. Loads no weights, changes nothing but caches."""
 
-import json
 from collections.abc import Mapping
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter
 
 from modelpivot.errors import GateFailed, PreconditionError
 from modelpivot.facts.engine import BESIDE_LIVE, ask_engine, ask_inside
 from modelpivot.facts.environments import read_answers
 from modelpivot.models.benchmark import Check
+from modelpivot.models.json_text import read_json
 from modelpivot.models.release import Release
 from modelpivot.plans.candidate import judge_candidate
 from modelpivot.recipes import read_engine
@@ -54,6 +54,6 @@ def read_config(release: Release) -> Mapping[str, JsonValue]:
     if not path.exists():
         return {}
     try:
-        return TypeAdapter(dict[str, JsonValue]).validate_python(json.loads(path.read_text()))
-    except (json.JSONDecodeError, ValidationError) as error:
+        return TypeAdapter(dict[str, JsonValue]).validate_python(read_json(path.read_text()))
+    except ValueError as error:
         raise PreconditionError(f"{path}: expected a JSON object, found {error}", hint="the model's repository is broken") from error
