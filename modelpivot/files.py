@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from modelpivot.errors import PreconditionError, UsageError
 
 M = TypeVar("M", bound=BaseModel)
+NOT_AS_WE_WROTE_IT = "the file was changed by hand or by another version"
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 """Of renameat2(2)."""
 
@@ -67,10 +68,12 @@ def read_model(path: Path, kind: type[M]) -> M | None:
         text = path.read_text()
     except FileNotFoundError:
         return None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: expected JSON, found bytes that are no text ({error.reason})", hint=NOT_AS_WE_WROTE_IT) from error
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
-        raise UsageError(f"{path}: {describe_invalid(error)}", hint="the file was changed by hand or by another version") from error
+        raise UsageError(f"{path}: {describe_invalid(error)}", hint=NOT_AS_WE_WROTE_IT) from error
 
 
 def describe_invalid(error: ValidationError) -> str:

@@ -2,31 +2,40 @@
 
 import json
 import os
+from pathlib import Path
 
 from pydantic import ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from modelpivot.errors import UsageError
 from modelpivot.files import describe_invalid
 from modelpivot.models.host import HostConfig
 
+ROOTS = ("weights_root", "environments_root", "state_dir")
+"""Made absolute where they are read: units and children of another folder use them too."""
+MEND = "mend the environment variable"
+
 
 class HostSettings(HostConfig, BaseSettings):
     """`HostConfig`, read from `MODELPIVOT_*` (nested fields with two underscores, such as MODELPIVOT_HOOKS__BEFORE)."""
 
-    model_config = SettingsConfigDict(env_prefix="MODELPIVOT_", env_nested_delimiter="__", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="MODELPIVOT_", env_nested_delimiter="__", env_ignore_empty=True, extra="ignore", frozen=True
+    )
 
 
 def read_host_config() -> HostConfig:
     """The host configuration of this process. `HF_ENDPOINT` names the Hub where MODELPIVOT_HUB_ENDPOINT does not. UsageError names the field."""
     try:
         settings = HostSettings()
+        values = settings.model_dump()
+        if "hub_endpoint" not in settings.model_fields_set and (endpoint := os.environ.get("HF_ENDPOINT")):
+            values["hub_endpoint"] = endpoint
+        return HostConfig(**values | {name: Path(values[name]).absolute() for name in ROOTS})
     except ValidationError as error:
-        raise UsageError(f"host configuration: MODELPIVOT_{describe_invalid(error)}", hint="mend the environment variable") from error
-    values = settings.model_dump()
-    if "hub_endpoint" not in settings.model_fields_set and (endpoint := os.environ.get("HF_ENDPOINT")):
-        values["hub_endpoint"] = endpoint
-    return HostConfig(**values)
+        raise UsageError(f"host configuration (MODELPIVOT_*, HF_ENDPOINT): {describe_invalid(error)}", hint=MEND) from error
+    except SettingsError as error:
+        raise UsageError(f"host configuration (MODELPIVOT_*): {error}: expected JSON", hint=MEND) from error
 
 
 def to_environment(host: HostConfig) -> dict[str, str]:

@@ -6,14 +6,20 @@ Every command takes --json: one object on standard output, logs on standard erro
 import errno
 import gc
 import json
+import os
 import sys
 import traceback
+from contextlib import suppress
 
-from modelpivot.errors import GateFailed, PivotError, PreconditionError
+from modelpivot.errors import GateFailed, Interrupted, PivotError, PreconditionError
 from modelpivot.models.exit_code import ExitCode
 
-REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EEXIST, errno.ENOTDIR)
-"""A disk that takes no more, or never did: a person's business, no fault of ours."""
+REFUSED = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG),
+    *(errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+)
+"""What a disk or system says that takes no more, also where it names no file. With a name (a folder, a link to itself, too long, gone) any word of it
+is a person's business."""
 
 COLLECT_EVERY = 50_000
 """New objects between two searches for rubbish: a start makes 100,000 that stay, and the default of 700 costs it a tenth of its time."""
@@ -21,26 +27,45 @@ COLLECT_EVERY = 50_000
 
 def main() -> None:
     """Entry point: run a command, turn every error into its sentence and exit code."""
+    _open_closed()
     gc.set_threshold(COLLECT_EVERY)
-    from modelpivot.cli.commands import app_for
-
     try:
+        from modelpivot.cli.commands import app_for
+
         app_for(sys.argv[1:])()
+    except KeyboardInterrupt:
+        _say(Interrupted("interrupted before anything was done", hint="run it again"))
+        sys.exit(ExitCode.INTERRUPTED)
     except PivotError as error:
         _say(error)
         sys.exit(error.exit_code)
     except BrokenPipeError:
+        _say_no_more()
         sys.exit(ExitCode.SAID_NO)
     except OSError as error:
-        if error.errno not in REFUSED:
+        if error.filename is None and error.errno not in REFUSED:
             _say_internal(error)
             sys.exit(ExitCode.INTERNAL)
         hint = "free space, mend its permissions, or name another folder; what is done stays, the same command goes on from there"
-        _say(PreconditionError(f"{error.filename or 'a file'}: {error.strerror}", hint=hint))
+        _say(PreconditionError(f"{error.filename2 or error.filename or 'a file, or standard output'}: {error.strerror}", hint=hint))
+        _say_no_more()
         sys.exit(ExitCode.BLOCKED)
     except Exception as error:  # noqa: BLE001 - the last door: whatever comes becomes exit 70
         _say_internal(error)
         sys.exit(ExitCode.INTERNAL)
+
+
+def _open_closed() -> None:
+    """Standard streams that the caller closed lead to /dev/null: else the next file that is opened takes their number, and what we say goes into it."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None and os.open(os.devnull, os.O_RDWR) == number:
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
+def _say_no_more() -> None:
+    """What is still waiting to be written at the end goes nowhere, so that it fails no second time."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say_internal(error: Exception) -> None:
@@ -52,7 +77,9 @@ def _say_internal(error: Exception) -> None:
 def _say(error: PivotError, *, name: str = "", exit_code: int | None = None) -> None:
     """The sentence on standard error; with --json also one object on standard output, where a program reads the answer."""
     failed = list(error.failed) if isinstance(error, GateFailed) else []
-    sys.stderr.write(f"{error}\n" + "".join(f"  - {line}\n" for line in failed))
+    with suppress(OSError):
+        sys.stderr.write(f"{error}\n" + "".join(f"  - {line}\n" for line in failed))
+        sys.stderr.flush()
     if "--json" in sys.argv:
         document = {
             "error": name or type(error).__name__,
@@ -61,4 +88,6 @@ def _say(error: PivotError, *, name: str = "", exit_code: int | None = None) -> 
             "failed": failed,
             "exit_code": error.exit_code if exit_code is None else exit_code,
         }
-        sys.stdout.write(json.dumps(document) + "\n")
+        with suppress(OSError):
+            sys.stdout.write(json.dumps(document) + "\n")
+            sys.stdout.flush()

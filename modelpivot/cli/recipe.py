@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import Field
 
-from modelpivot.cli.output import AsJson, answer, log_console
+from modelpivot.cli.output import AsJson, answer, log_console, write_file
 from modelpivot.models.frozen import Frozen
 
 if TYPE_CHECKING:
     from modelpivot.models.recipe import Source
 
 recipe = typer.Typer(no_args_is_help=True, help="Write recipes.")
+MOST_GPUS = 1024
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write; left out, standard output.")]
 
 
@@ -38,7 +39,9 @@ def add_to(app: typer.Typer) -> None:
 def new(
     repo: Annotated[str, typer.Argument(help="org/name on the Hub.")],
     revision: Annotated[str, typer.Option(help="Branch, tag or commit.")] = "main",
-    gpus: Annotated[int | None, typer.Option(help="GPUs that the model gets; left out, as many as it needs of this host's.")] = None,
+    gpus: Annotated[
+        int | None, typer.Option(min=1, max=MOST_GPUS, help="GPUs that the model gets; left out, as many as it needs of this host's.")
+    ] = None,
     engine: Annotated[str, typer.Option(help="An entry of engines.yaml.")] = "vllm",
     out: Out = None,
     as_json: AsJson = False,
@@ -73,7 +76,7 @@ def import_(
         str | None, typer.Option(help="The card's name in the file, such as rtx_pro_6000, for what the file says of it.")
     ] = None,
     strategy: Annotated[str | None, typer.Option(help="single_node_tp, single_node_tep or single_node_dep.")] = None,
-    gpus: Annotated[int | None, typer.Option(help="GPUs that the model gets; left out, what the file says.")] = None,
+    gpus: Annotated[int | None, typer.Option(min=1, max=MOST_GPUS, help="GPUs that the model gets; left out, what the file says.")] = None,
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
@@ -104,10 +107,8 @@ def read_source(repo: str, revision: str) -> "Source":
 
 def write(text: str, out: Path | None, not_taken: list[str], *, as_json: bool) -> None:
     """The recipe to its file, or standard output; what was not taken over to standard error."""
-    from modelpivot.files import write_atomic
-
     if out is not None:
-        write_atomic(out, text)
+        write_file(out, text)
     if as_json:
         answer(Written(recipe=text, path=out, not_taken=not_taken))
         return

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from modelpivot.errors import UsageError
 from modelpivot.files import read_model
+from modelpivot.models.address import check_address
 from modelpivot.models.event import Tell
 from modelpivot.models.manifest import Manifest
 from modelpivot.weights.layout import WeightsFolder, receipts_elsewhere
@@ -16,6 +17,7 @@ COMMIT = re.compile(r"[0-9a-f]{40}")
 
 def manifest_to_fetch(repo: str, revision: str | None, file: Path | None, origin: str | None, tell: Tell) -> Manifest:
     """The one given as a file; else, for no revision or a commit, the one beside the copy that files are taken from; else the Hub's."""
+    _require_origin(origin)
     manifest = _given(file) if file else _beside_copy(repo, revision, origin, tell)
     if manifest is None:
         return manifest_from_hub(repo, revision or "main")
@@ -23,6 +25,15 @@ def manifest_to_fetch(repo: str, revision: str | None, file: Path | None, origin
         asked = f"{repo} at {revision or 'any commit'}"
         raise UsageError(f"{file}: expected a manifest of {asked}, found one of {manifest.repo} at {manifest.commit}")
     return manifest
+
+
+def _require_origin(origin: str | None) -> None:
+    """A folder that is away may come back, so it is told file by file; an address that is none never will."""
+    try:
+        if origin and "://" in origin:
+            check_address(origin)
+    except ValueError as error:
+        raise UsageError(f"--from {origin}: {error}", hint="name a directory, a mount or the address of a Hub") from error
 
 
 def manifest_to_verify(directory: Path, file: Path | None, repo: str | None, revision: str) -> Manifest | None:

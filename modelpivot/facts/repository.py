@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from modelpivot.errors import PivotError, PreconditionError, TransientError
+from modelpivot.errors import PivotError, PreconditionError, TransientError, UsageError
 from modelpivot.models.manifest import Manifest
 from modelpivot.models.source import Source
 from modelpivot.weights.answers import Refused
@@ -27,7 +27,7 @@ INDEX_MOST_BYTES = 512 << 20
 
 
 def read_token() -> str | None:
-    """The token of this user: HF_TOKEN, or what `hf auth login` left; None: none, or none that can be had.
+    """The token of this user: HF_TOKEN, or what `hf auth login` left; None: none, or none that can be had. UsageError for one that no request can carry.
 
     The library is asked only where there is a login for it to read: importing that part of it costs 0.2 CPU-seconds.
     """
@@ -38,13 +38,22 @@ def read_token() -> str | None:
         (os.environ.get("HF_TOKEN") or os.environ.get("HUGGING_FACE_HUB_TOKEN") or "").strip(),
     )
     if not is_exchanged and (given or not Path(constants.HF_TOKEN_PATH).exists()):
-        return given or None
+        return _require_plain(given or None)
     from huggingface_hub import get_token
 
     try:
-        return get_token()
+        token = get_token()
     except Exception:  # noqa: BLE001 (any failure of a login helper means: no token)
         return None
+    return _require_plain(token)
+
+
+def _require_plain(token: str | None) -> str | None:
+    """UsageError for what no request can carry; what it is stays untold."""
+    if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
+        hint = "set HF_TOKEN anew, or log in anew (hf auth login)"
+        raise UsageError("the Hub's token: expected letters, digits and marks on one line, found other characters", hint=hint)
+    return token
 
 
 def read_manifest(endpoint: str, source: Source, *, token: str | None, deadline_s: float = DEADLINE_S) -> Manifest:

@@ -21,6 +21,8 @@ from modelpivot.weights.layout import is_weights
 from modelpivot.weights.reconnect import Patience, Tries
 from modelpivot.weights.transport import HubOrigin
 
+MOST_BYTES = 2**60
+
 FIRST_BYTES = 256 << 10
 """Read at once: most headers end within it, so that one question is enough. The shards of one model have headers of about one length."""
 FIRST_MOST_BYTES = 4 << 20
@@ -117,6 +119,10 @@ def sum_header(text: bytes, layers: int | None) -> Sums:
                 total[1] += end - begin
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BadHeader(f"expected tensors with dtype, shape and data_offsets, found {str(error)[:120]}") from error
+    if odd := [
+        key for key, (_, size) in sums.items() if not isinstance(key[1], str) or type(size) is not int or not 0 <= size < MOST_BYTES
+    ]:
+        raise BadHeader(f"expected a word as dtype and whole numbers as data_offsets, found {str(odd)[:120]}")
     return sums
 
 

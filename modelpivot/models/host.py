@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from modelpivot.models.address import check_address
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.hooks import Hooks
 from modelpivot.models.window import Window, parse_window
@@ -24,7 +25,7 @@ class HostConfig(Frozen):
     hub_endpoint: str = "https://huggingface.co"
     disk_reserve_bytes: int = Field(default=5_000_000_000, ge=0)
     """Bytes that stay free on every file system we write to."""
-    port: int | None = None
+    port: int | None = Field(default=None, ge=1, le=65535)
     """Port to serve on; None: the recipe's."""
     python: str | None = None
     """Interpreter for engine environments; None: the one that runs modelpivot."""
@@ -43,6 +44,18 @@ class HostConfig(Frozen):
     hub_cache: Path | None = None
     """Cache of the Hub library, of which only what nothing references may be reclaimed; None: HF_HUB_CACHE, HF_HOME or the library's default."""
     hooks: Hooks = Hooks()
+
+    @field_validator("hub_endpoint")
+    @classmethod
+    def _check_endpoint(cls, text: str) -> str:
+        return check_address(text)
+
+    @field_validator("weights_root", "environments_root", "state_dir")
+    @classmethod
+    def _check_path(cls, path: Path) -> Path:
+        if not str(path).isprintable():
+            raise ValueError("expected a path of printable characters (UTF-8)")
+        return path
 
     @field_validator("window")
     @classmethod

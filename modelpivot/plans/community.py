@@ -27,6 +27,7 @@ from modelpivot.plans.community_layers import (
 )
 
 FOR_PEOPLE = ("meta", "guide", "omni", "kv_offload_support", "kv_cache_strategy_hardware", "compatible_strategies", "opt_in_features")
+BLOCKS = ("model", "variants", "features", "hardware_overrides", "hardware_opt_in_features", "strategy_overrides")
 TAKEN_OF_MODEL = ("model_id", "min_vllm_version", "base_args", "base_env")
 TAKEN_OF_VARIANT = ("model_id", "extra_args", "extra_env", "args", "env", "tp", "vram_minimum_gb", "description", "hardware_overrides")
 INSTALLS = re.compile(r"(?:uv )?pip install((?: (?:-U|--upgrade|--pre))*) ((?:[A-Za-z0-9][\w.\-\[\],=<>!~]* ?)+)")
@@ -157,7 +158,7 @@ def _requirements(gathered: Gathered, dependencies: object) -> list[str]:
         command = " ".join(word(block.get("command")).split())
         match = INSTALLS.fullmatch(command)
         brand = block.get("brand")
-        if match and not block.get("optional") and (brand is None or "NVIDIA" in brand):
+        if match and not block.get("optional") and (brand is None or "NVIDIA" in str(brand)):
             found += [word for word in match[2].split() if not word.startswith("vllm")]
         else:
             gathered.left.append(f"dependencies[{number}]: {command[:120] or word(block.get('note')) or 'no command'}")
@@ -166,12 +167,17 @@ def _requirements(gathered: Gathered, dependencies: object) -> list[str]:
 
 def _leftovers(whole: Mapping[str, Any], model: Mapping[str, Any], name: str, chosen: Mapping[str, Any]) -> list[str]:
     """Keys that no step above reads."""
-    read = ("model", "variants", "features", "hardware_overrides", "strategy_overrides", "dependencies", *FOR_PEOPLE)
-    left = [f"{key}: for people, or for a site" for key in whole if key in FOR_PEOPLE and key not in ("opt_in_features",)]
+    read = (*BLOCKS, "dependencies", *FOR_PEOPLE)
+    left = [f"{key}: expected names and values, found {type(whole[key]).__name__}" for key in BLOCKS if not _is_block(whole.get(key))]
+    left += [f"{key}: for people, or for a site" for key in whole if key in FOR_PEOPLE and key not in ("opt_in_features",)]
     left += [f"{key}: no part of a recipe here" for key in whole if key not in read]
     left += [f"model.{key}: no part of a recipe here" for key in model if key not in TAKEN_OF_MODEL]
     left += [f"variants.{name}.{key}: no part of a recipe here" for key in chosen if key not in TAKEN_OF_VARIANT]
     return left + [f"variants.{key}: another variant (--variant takes it)" for key in mapping(whole.get("variants")) if key != name]
+
+
+def _is_block(value: object) -> bool:
+    return value is None or isinstance(value, Mapping)
 
 
 def _recipe_name(stem: str, variant: str) -> str:

@@ -1,7 +1,7 @@
 """The layers of a community recipe, one over the other: variant, hardware, strategy, features, division among GPUs. Pure."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeGuard
 
 from modelpivot.models.recipe import VARIABLE
 from modelpivot.plans.engine_words import Value, parse_words
@@ -13,6 +13,11 @@ GENERATIONS = {
     "ampere": ("a100", "a10", "a40"),
     "ada": ("l4", "l40", "l40s", "rtx_4090"),
 }
+WORDS = ("args", "env", "extra_args", "extra_env")
+FOR_PEOPLE = ("description", "title", "label", "note", "name")
+FEATURE = ("args", "env", "modes", "default_mode", "hardware_overrides", *FOR_PEOPLE)
+MOST_GPUS = 1024
+MOST_GB = 1_000_000
 CARD_GB = 80
 """A card's memory where the file says only how much is needed in all."""
 
@@ -28,6 +33,8 @@ class Gathered(NamedTuple):
     def take(self, args: object, env: object, why: str, key: str) -> None:
         """Add one layer's words."""
         words = parse_words(args)
+        if env is not None and not isinstance(env, Mapping | list):
+            self.left.append(f"{key}: variables expected as names and values, found {type(env).__name__}")
         self.left.extend(f"{key}: {phrase}" for phrase in words.left)
         for name, value in words.flags.items():
             self.flags.pop(name, None)
@@ -39,6 +46,10 @@ class Gathered(NamedTuple):
                 self.reasons[f"serve.env.{name}"] = why
             else:
                 self.left.append(f"{key}: variable {name!r} is none that a recipe can hold")
+
+    def leave(self, key: str, block: Mapping[str, Any], read: Sequence[str]) -> None:
+        """Name what nobody reads."""
+        self.left.extend(f"{key}.{name}: no part of a recipe here" for name in block if name not in read)
 
 
 def take_variant(gathered: Gathered, name: str, chosen: Mapping[str, Any], hardware: str | None) -> None:
@@ -59,9 +70,7 @@ def take_overrides(gathered: Gathered, overrides: Mapping[str, Any], hardware: s
             continue
         gathered.take(block.get("args"), block.get("env"), f"{key}.{name}", f"{key}.{name}.args")
         gathered.take(block.get("extra_args"), block.get("extra_env"), f"{key}.{name}", f"{key}.{name}.extra_args")
-        gathered.left.extend(
-            f"{key}.{name}.{other}: no part of a recipe here" for other in block if other not in ("args", "env", "extra_args", "extra_env")
-        )
+        gathered.leave(f"{key}.{name}", block, WORDS)
 
 
 def _hardware_keys(hardware: str | None) -> list[str]:
@@ -78,27 +87,51 @@ def take_strategy(gathered: Gathered, overrides: Mapping[str, Any], strategy: st
         if name != strategy:
             gathered.left.append(f"{key}: for another strategy than {strategy} (--strategy takes those of one host)")
             continue
-        gathered.take(values.get("extra_args", values.get("args")), values.get("extra_env", values.get("env")), key, key)
-        if isinstance(values.get("tp"), int):
+        gathered.take(values.get("args"), values.get("env"), key, f"{key}.args")
+        gathered.take(values.get("extra_args"), values.get("extra_env"), key, f"{key}.extra_args")
+        gathered.leave(key, values, (*WORDS, "tp"))
+        if is_count(values.get("tp")):
             gathered.flags["tensor-parallel-size"] = values["tp"]
             gathered.reasons["serve.args.tensor-parallel-size"] = f"{key}.tp"
 
 
 def take_features(gathered: Gathered, whole: Mapping[str, Any], variant: str, hardware: str | None) -> None:
     """All that are on by default; one that a person must ask for is listed."""
-    opt_in = whole.get("opt_in_features")
-    asked_for = [str(each) for each in opt_in] if isinstance(opt_in, list) else []
+    asked_for = _asked_for(gathered, whole, hardware)
     for name, feature in mapping(whole.get("features")).items():
         key, block = f"features.{name}", mapping(feature)
         if name in asked_for:
             gathered.left.append(f"{key}: off unless asked for (opt_in_features); add its flags to serve.args")
             continue
-        mode = mapping(mapping(block.get("modes")).get(_mode(block)))
-        layers = [block, mode, *(mapping(mapping(block.get("hardware_overrides")).get(each)) for each in _hardware_keys(hardware))]
-        if isinstance(mode.get("variants"), list) and variant not in mode["variants"]:
-            layers.remove(mode)
-        for layer in layers:
-            gathered.take(layer.get("args"), layer.get("env"), key, f"{key}.args")
+        gathered.take(block.get("args"), block.get("env"), key, f"{key}.args")
+        _take_mode(gathered, key, block, variant)
+        take_overrides(gathered, mapping(block.get("hardware_overrides")), hardware, f"{key}.hardware_overrides")
+        gathered.leave(key, block, FEATURE)
+
+
+def _asked_for(gathered: Gathered, whole: Mapping[str, Any], hardware: str | None) -> list[str]:
+    """Names of the features that are off unless somebody asks: everywhere, or on this hardware."""
+    opt_in = whole.get("opt_in_features")
+    names = [str(each) for each in opt_in] if isinstance(opt_in, list) else []
+    for card, features in mapping(whole.get("hardware_opt_in_features")).items():
+        if card not in _hardware_keys(hardware):
+            gathered.left.append(f"hardware_opt_in_features.{card}: for other hardware (--hardware takes it)")
+        elif isinstance(features, list):
+            names += [str(each) for each in features]
+    return names
+
+
+def _take_mode(gathered: Gathered, key: str, block: Mapping[str, Any], variant: str) -> None:
+    """The mode that is on by default, unless it is for other variants."""
+    chosen = _mode(block)
+    for name, value in mapping(block.get("modes")).items():
+        mode = mapping(value)
+        variants = mode.get("variants")
+        if str(name) != chosen or (isinstance(variants, list) and variant not in variants):
+            gathered.left.append(f"{key}.modes.{name}: another mode, or for other variants; add its flags to serve.args")
+            continue
+        gathered.take(mode.get("args"), mode.get("env"), key, f"{key}.modes.{name}.args")
+        gathered.leave(f"{key}.modes.{name}", mode, ("args", "env", "variants", *FOR_PEOPLE))
 
 
 def _mode(block: Mapping[str, Any]) -> str:
@@ -107,11 +140,9 @@ def _mode(block: Mapping[str, Any]) -> str:
 
 def divide(gathered: Gathered, chosen: Mapping[str, Any], strategy: str, asked: int | None) -> int:
     """GPUs, and how the strategy divides the model among them."""
-    stated = next(
-        (value for value in (gathered.flags.get("tensor-parallel-size"), chosen.get("tp")) if isinstance(value, int) and value > 0), None
-    )
+    stated = next((value for value in (gathered.flags.get("tensor-parallel-size"), chosen.get("tp")) if is_count(value)), None)
     needed = chosen.get("vram_minimum_gb")
-    guess = _power_of_two(needed / CARD_GB) if isinstance(needed, int | float) and not isinstance(needed, bool) else 1
+    guess = _power_of_two(needed / CARD_GB) if isinstance(needed, int | float) and not isinstance(needed, bool) and needed < MOST_GB else 1
     count = asked or stated or guess
     if asked is None:
         said = (
@@ -128,6 +159,11 @@ def divide(gathered: Gathered, chosen: Mapping[str, Any], strategy: str, asked: 
         gathered.flags[flag] = True
         gathered.reasons[f"serve.args.{flag}"] = f"strategy {strategy}"
     return count
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether it says how many."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_GPUS
 
 
 def _power_of_two(cards: float) -> int:

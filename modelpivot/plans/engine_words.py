@@ -1,5 +1,6 @@
 """Words of a serving command line as recipes keep them: flags without dashes and their values. Pure; what cannot be kept is told with its reason."""
 
+import json
 import math
 import re
 import shlex
@@ -60,8 +61,15 @@ def _split(words: object) -> list[str]:
         except ValueError:
             return words.split()
     if isinstance(words, dict):
-        return [part for name, value in words.items() for part in (f"--{name}", str(value))]
-    return [str(word) for word in words] if isinstance(words, Sequence) else []
+        return [part for name, value in words.items() for part in (f"--{name}", *([] if value is True or value is None else [_say(value)]))]
+    if words is None:
+        return []
+    return [_say(word) for word in words if word is not None] if isinstance(words, Sequence) else [_say(words)]
+
+
+def _say(value: object) -> str:
+    """A word as an engine takes it: objects and truth as JSON has them, not as Python writes them."""
+    return json.dumps(value, default=str) if isinstance(value, bool | dict | list) else str(value)
 
 
 def _take(words: Sequence[str], at: int) -> tuple[str | None, Value, int]:

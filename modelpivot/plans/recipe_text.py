@@ -22,7 +22,7 @@ def _lines(values: Mapping[str, Any], above: tuple[str, ...], reasons: Mapping[s
     for key, value in values.items():
         path = (*above, str(key))
         reason = reasons.get(".".join(path), "")
-        note = f" # {' '.join(reason.split())}" if reason else ""
+        note = f" # {_on_one_line(reason)}" if reason else ""
         name = f"{indent}{_flow(key)}:"
         if isinstance(value, dict) and value:
             lines += [f"{name}{note}", *_lines(value, path, reasons)]
@@ -35,5 +35,15 @@ def _lines(values: Mapping[str, Any], above: tuple[str, ...], reasons: Mapping[s
 
 def _flow(value: Any) -> str:
     """One value on one line, quoted where YAML would read something else."""
-    text = yaml.safe_dump(value, default_flow_style=True, width=WIDE, allow_unicode=True, sort_keys=False)
+    text = _dump(value, as_it_is=True)
+    return text if text.isprintable() else _dump(value, as_it_is=False)
+
+
+def _dump(value: Any, *, as_it_is: bool) -> str:
+    text: str = yaml.safe_dump(value, default_flow_style=True, width=WIDE, allow_unicode=as_it_is, sort_keys=False)
     return text.removesuffix("...\n").strip()
+
+
+def _on_one_line(reason: str) -> str:
+    """A comment takes no character that YAML refuses, or takes for the end of the line."""
+    return " ".join("".join(char if char.isprintable() else " " for char in reason).split())

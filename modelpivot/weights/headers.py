@@ -16,6 +16,8 @@ from modelpivot.models.manifest import ProblemCode
 
 HEADER_MOST_BYTES = 100_000_000
 """What the safetensors library accepts."""
+MOST_DIMENSIONS = 64
+"""Of a tensor; no loader takes more, and a product of a million sizes takes hours."""
 DTYPE_BITS = {
     "BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
     "I16": 16, "U16": 16, "F16": 16, "BF16": 16, "I32": 32, "U32": 32, "F32": 32, "I64": 64, "U64": 64, "F64": 64, "C64": 64,
@@ -88,12 +90,12 @@ def _parse_tensor(name: str, entry: object) -> Tensor:
     if not isinstance(entry, dict):
         raise BadHeader(f"{name}: expected an object, found {type(entry).__name__}")
     dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
-    if not isinstance(dtype, str) or not _are_sizes(shape) or not _are_sizes(offsets) or len(offsets) != 2:
+    if not isinstance(dtype, str) or not _are_sizes(shape) or len(shape) > MOST_DIMENSIONS or not _are_sizes(offsets) or len(offsets) != 2:
         raise BadHeader(f"{name}: expected dtype, shape and two data_offsets, found {str(entry)[:120]}")
     tensor = Tensor(dtype, tuple(shape), offsets[0], offsets[1])
     if (bits := DTYPE_BITS.get(dtype)) is not None and math.prod(shape) * bits != (tensor.end - tensor.begin) * 8:
         found = f"{tensor.end - tensor.begin} bytes for {dtype} {list(shape)}"
-        raise BadHeader(f"{name}: expected {math.prod(shape) * bits / 8:g} bytes, found {found}", code="OFFSETS_INVALID")
+        raise BadHeader(f"{name}: expected {(math.prod(shape) * bits + 7) // 8:,} bytes, found {found}", code="OFFSETS_INVALID")
     return tensor
 
 
