@@ -65,7 +65,7 @@ def write_model(path: Path, model: BaseModel, *, mode: int = 0o644) -> None:
 def read_model(path: Path, kind: type[M]) -> M | None:
     """Read a model; None when there is no such file. UsageError names file and field when it cannot be understood."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:

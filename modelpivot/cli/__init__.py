@@ -5,6 +5,7 @@ Every command takes --json: one object on standard output, logs on standard erro
 
 import errno
 import gc
+import io
 import json
 import os
 import sys
@@ -28,6 +29,7 @@ COLLECT_EVERY = 50_000
 def main() -> None:
     """Entry point: run a command, turn every error into its sentence and exit code."""
     _open_closed()
+    _write_anything()
     gc.set_threshold(COLLECT_EVERY)
     try:
         from modelpivot.cli.commands import app_for
@@ -60,6 +62,13 @@ def _open_closed() -> None:
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None and os.open(os.devnull, os.O_RDWR) == number:
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
+def _write_anything() -> None:
+    """A terminal that knows no arrow, or a name on disk that is no UTF-8, gets a question mark, not our end."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _say_no_more() -> None:

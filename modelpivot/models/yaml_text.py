@@ -26,7 +26,11 @@ class _Loader(yaml.SafeLoader):
         return value
 
 
-_Loader.add_constructor("tag:yaml.org,2002:timestamp", lambda loader, node: loader.construct_scalar(node))
+def _as_it_stands(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> object:
+    return loader.construct_scalar(node)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _as_it_stands)
 
 
 def read_yaml(text: str | bytes) -> object:

@@ -33,8 +33,9 @@ class Gathered(NamedTuple):
     def take(self, args: object, env: object, why: str, key: str) -> None:
         """Add one layer's words."""
         words = parse_words(args)
+        env_key = f"{key.removesuffix('args')}env"
         if env is not None and not isinstance(env, Mapping | list):
-            self.left.append(f"{key}: variables expected as names and values, found {type(env).__name__}")
+            self.left.append(f"{env_key}: variables expected as names and values, found {type(env).__name__}")
         self.left.extend(f"{key}: {phrase}" for phrase in words.left)
         for name, value in words.flags.items():
             self.flags.pop(name, None)
@@ -45,7 +46,7 @@ class Gathered(NamedTuple):
                 self.env[name] = value
                 self.reasons[f"serve.env.{name}"] = why
             else:
-                self.left.append(f"{key}: variable {name!r} is none that a recipe can hold")
+                self.left.append(f"{env_key}: variable {name!r} is none that a recipe can hold")
 
     def leave(self, key: str, block: Mapping[str, Any], read: Sequence[str]) -> None:
         """Name what nobody reads."""

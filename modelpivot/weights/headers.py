@@ -95,7 +95,7 @@ def _parse_tensor(name: str, entry: object) -> Tensor:
     tensor = Tensor(dtype, tuple(shape), offsets[0], offsets[1])
     if (bits := DTYPE_BITS.get(dtype)) is not None and math.prod(shape) * bits != (tensor.end - tensor.begin) * 8:
         found = f"{tensor.end - tensor.begin} bytes for {dtype} {list(shape)}"
-        raise BadHeader(f"{name}: expected {(math.prod(shape) * bits + 7) // 8:,} bytes, found {found}", code="OFFSETS_INVALID")
+        raise BadHeader(f"{name}: expected {min((math.prod(shape) * bits + 7) // 8, 2**63):,} bytes, found {found}", code="OFFSETS_INVALID")
     return tensor
 
 

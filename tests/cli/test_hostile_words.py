@@ -132,3 +132,20 @@ def test_streams_that_take_nothing_break_nothing(tmp_path: Path, words: str, red
     assert int((tmp_path / "code").read_text()) in (0, 1, 3)
     assert "Traceback" not in told and "Exception ignored" not in told
     assert (tmp_path / "there" / "config.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_names_that_are_no_text_are_told(tmp_path: Path, encoding: str, options: tuple[str, ...]) -> None:
+    """A file on disk may have any bytes as its name, and a terminal any alphabet: weights beside the manifest's are named all the same."""
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "config.json").write_text("{}")
+    manifest = {"repo": "a/b", "commit": "0" * 40, "files": [{"path": "config.json", "size": 2, "sha256": None, "git_oid": None}]}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    (there / os.fsdecode(b"odd-\xff-\xe2\x86\x92.safetensors")).write_bytes(b"x")
+    done = run(tmp_path, "verify", "there", "--manifest", "manifest.json", *options, PYTHONIOENCODING=encoding)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "EXTRA_WEIGHTS" in done.stdout and "odd-" in done.stdout
+    if options:
+        assert json.loads(done.stdout)["verdict"] == "corrupt"

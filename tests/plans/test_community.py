@@ -1,5 +1,6 @@
 """Recipes of vLLM's community: taken over where a pivot knows the words, and whatever else they hold is listed and breaks nothing."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from modelpivot.errors import UsageError
 from modelpivot.models.recipe import Recipe
+from modelpivot.models.yaml_text import read_yaml
 from modelpivot.plans.community import Imported, import_recipe
 from modelpivot.plans.engine_words import parse_words
 from modelpivot.plans.recipe_text import recipe_text
@@ -192,6 +194,74 @@ def test_no_shape_of_any_block_breaks_it(changes: dict[str, Any]) -> None:
             document[top] = value
     found = imported(document)
     assert Recipe.model_validate(yaml.safe_load(recipe_text(found.recipe, found.reasons))) == found.recipe
+
+
+NOBODY_READS = [
+    ("features", []),
+    ("variants", ["default"]),
+    ("model.base_args", 5),
+    ("model.base_env", "A=1"),
+    ("model.odd", 1),
+    ("variants.default.odd", 1),
+    ("features.tool_calling.odd", 1),
+    ("features.tool_calling.modes", {"fast": {"args": ["--fast"]}, "slow": {"args": ["--slow"], "odd": 1}}),
+    ("features.tool_calling.hardware_overrides", {"mi355x": {"args": ["--amd"]}}),
+    ("strategy_overrides", {"single_node_tp": {"odd": 1}}),
+    ("hardware_overrides", {"nvidia": {"odd": 1}, "amd": {}}),
+    ("hardware_opt_in_features", {"gb200": ["tool_calling"]}),
+    ("odd", {"a": 1}),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), NOBODY_READS, ids=[key for key, _ in NOBODY_READS])
+def test_nothing_is_dropped_in_silence(key: str, value: object) -> None:
+    """A key that nobody reads, or a value of another shape than expected, is listed by its key."""
+    document = copy.deepcopy(WHOLE)
+    *above, last = key.split(".")
+    place: Any = document
+    for name in above:
+        place = place.setdefault(name, {})
+    place[last] = value
+    told = imported(document).not_taken
+    assert any(line.startswith(key) for line in told), told
+
+
+def test_a_feature_that_is_off_on_one_card_is_off_there() -> None:
+    """hardware_opt_in_features: on elsewhere."""
+    document = {**WHOLE, "hardware_opt_in_features": {"gb200": ["tool_calling"]}}
+    here, there = imported(document, hardware="gb200"), imported(document)
+    assert any(line.startswith("features.tool_calling: off") for line in here.not_taken)
+    assert "tool-call-parser" in there.recipe.serve.args and "tool-call-parser" not in here.recipe.serve.args
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"vram_minimum_gb": 10**400},
+        {"vram_minimum_gb": "\x07\x1b"},
+        {"vram_minimum_gb": "a\x85b"},
+        {"tp": True},
+        {"tp": 10**30},
+        {"extra_args": ["--a", "\x85\u2028"]},
+        {"extra_args": ["--speculative-config", "[" * 100_000]},
+        {"extra_args": ["--a", "9" * 6000, "--b", "1e999", "--c", "-" + "9" * 6000]},
+        {"extra_args": ["--tensor-parallel-size", "9" * 30]},
+        {"extra_args": ["--rope-scaling", {"factor": 4.0, "deep": [True, None]}]},
+    ],
+)
+def test_odd_values_come_out_readable(change: dict[str, Any]) -> None:
+    """Numbers without end, control characters, other lines' ends, objects among the words: one recipe, read back as the same."""
+    document = copy.deepcopy(WHOLE)
+    document["variants"]["default"] |= change
+    found = imported(document)
+    assert Recipe.model_validate(read_yaml(recipe_text(found.recipe, found.reasons))) == found.recipe
+    assert found.recipe.serve.gpus <= 1024
+
+
+def test_objects_among_the_words_are_json() -> None:
+    """As an engine reads them, not as Python writes them."""
+    assert parse_words(["--rope-scaling", {"factor": 4.0, "on": True}]).flags == {"rope-scaling": '{"factor": 4.0, "on": true}'}
+    assert parse_words({"--trust-remote-code": True, "max-model-len": 8}).flags == {"trust-remote-code": True, "max-model-len": 8}
 
 
 @pytest.mark.parametrize(
