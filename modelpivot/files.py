@@ -51,6 +51,14 @@ def write_atomic(path: Path, content: bytes | str, *, mode: int = 0o644, owner: 
     sync_directory(path.parent)
 
 
+def write_named(path: Path, content: bytes | str) -> None:
+    """Write what was asked for to the place that a person named: a file whole or not at all, also behind a link; a device or pipe as it is."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    else:
+        write_atomic(path.resolve(), content)
+
+
 def exchange(one: Path, other: Path) -> bool:
     """Let two names of one file system change places in one step; False where it cannot do that, and nothing was done."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

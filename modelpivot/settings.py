@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -47,5 +48,12 @@ def to_environment(host: HostConfig) -> dict[str, str]:
 
 
 def read_database_url() -> str | None:
-    """MODELPIVOT_DATABASE_URL, where the benchmark history lies; None: in the state. It may hold a password, so no host configuration has it."""
-    return os.environ.get("MODELPIVOT_DATABASE_URL") or None
+    """MODELPIVOT_DATABASE_URL, where the benchmark history lies; None: in the state. It may hold a password, so no host configuration has it.
+
+    UsageError for another kind of address, which is not shown.
+    """
+    url = os.environ.get("MODELPIVOT_DATABASE_URL") or None
+    if url and not re.match(r"(sqlite|postgres|postgresql)(\+\w+)?:", url):
+        hint = "expected sqlite:////absolute/path or postgresql://user:password@host/name"
+        raise UsageError("MODELPIVOT_DATABASE_URL: not the address of a database that is known", hint=hint)
+    return url

@@ -1,11 +1,13 @@
 """The history as one flat table, for other tools: CSV or Parquet by the file's name."""
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
 from modelpivot.benchmark.tables import FIGURES
 from modelpivot.errors import UsageError
+from modelpivot.files import write_named
 from modelpivot.models.benchmark import StoredResult
 
 Cell = str | int | float | bool | None
@@ -17,9 +19,9 @@ def export(results: Sequence[StoredResult], path: Path) -> None:
     """Write all results; what was not measured stays empty. UsageError for a name of another kind."""
     rows = [flat_row(result) for result in results]
     if path.suffix == ".csv":
-        _write_csv(rows, path)
+        write_named(path, _csv(rows))
     elif path.suffix == ".parquet":
-        _write_parquet(rows, path)
+        write_named(path, _parquet(rows))
     else:
         raise UsageError(f"{path}: expected a name that ends in .csv or .parquet")
 
@@ -48,18 +50,21 @@ def flat_row(result: StoredResult) -> dict[str, Cell]:
     }
 
 
-def _write_csv(rows: Sequence[dict[str, Cell]], path: Path) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
+def _csv(rows: Sequence[dict[str, Cell]]) -> str:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, COLUMNS)
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
-def _write_parquet(rows: Sequence[dict[str, Cell]], path: Path) -> None:
+def _parquet(rows: Sequence[dict[str, Cell]]) -> bytes:
     import pyarrow
     import pyarrow.parquet
 
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=_schema()), path)
+    content = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=_schema()), content)
+    return content.getvalue()
 
 
 def _schema() -> object:

@@ -10,12 +10,13 @@ from pathlib import Path
 from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
+from pydantic import ValidationError
 from sqlalchemy import Connection, Engine, Select, create_engine, make_url, select, text, update
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from modelpivot.benchmark.tables import RESULTS, SETUPS, result_of, result_row, setup_row
 from modelpivot.errors import PreconditionError, TransientError, UsageError
-from modelpivot.files import guarded
+from modelpivot.files import describe_invalid, guarded
 from modelpivot.models.benchmark import Standing, StoredResult
 from modelpivot.settings import read_database_url
 from modelpivot.state.paths import StatePaths
@@ -64,7 +65,12 @@ class History:
         if workloads is not None:
             question = question.where(RESULTS.c.workload_digest.in_(workloads))
         with self._connected() as connection:
-            return [result_of(row) for row in connection.execute(question.order_by(RESULTS.c.at.desc(), RESULTS.c.id).limit(MOST))]
+            rows = connection.execute(question.order_by(RESULTS.c.at.desc(), RESULTS.c.id).limit(MOST)).all()
+        try:
+            return [result_of(row) for row in rows]
+        except ValidationError as error:
+            hint = "use the newest modelpivot that wrote to this database"
+            raise PreconditionError(f"{self.where}: a result that is none: {describe_invalid(error)[:300]}", hint=hint) from error
 
     def close(self) -> None:
         """Let go of the database."""
@@ -101,7 +107,7 @@ def _engine(url: str) -> Engine:
             parsed = parsed.set(drivername="postgresql+psycopg")
         options: dict[str, object] = {"timeout": BUSY_S} if parsed.drivername.startswith("sqlite") else {"connect_timeout": CONNECT_S}
         return create_engine(parsed, connect_args=options)
-    except (ArgumentError, NoSuchModuleError, ValueError) as error:
+    except (ArgumentError, NoSuchModuleError, ImportError, ValueError) as error:
         raise UsageError(
             f"MODELPIVOT_DATABASE_URL: not the address of a database: {type(error).__name__}",
             hint="expected sqlite:////absolute/path or postgresql://user:password@host/name",

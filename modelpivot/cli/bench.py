@@ -1,27 +1,23 @@
-"""bench, compare, history: measure what serves, hold results against each other, look back."""
+"""bench, compare: measure what serves, hold results against each other."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import Field
 
-from modelpivot.cli.output import AsJson, answer, console, in_time, log_console
-from modelpivot.models.benchmark import Check, Measurement, StoredResult
+from modelpivot.cli.output import AsJson, answer, console, log_console
+from modelpivot.models.benchmark import Check, Measurement
 from modelpivot.models.comparison import Comparison
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
-from modelpivot.models.result import ExitCode, RunResult
-from modelpivot.models.upgrade import UpgradeResult
+from modelpivot.models.result import ExitCode
 from modelpivot.stages.context import Context
-
-MOST_RESULTS = 40
 
 
 def add_to(app: typer.Typer) -> None:
     """Mount the commands."""
-    for command in (bench, compare, history):
+    for command in (bench, compare):
         app.command()(command)
 
 
@@ -49,19 +45,21 @@ def bench(
     from modelpivot.errors import PreconditionError
     from modelpivot.settings import read_host_config
     from modelpivot.stages.context import open_context
+    from modelpivot.state.paths import StatePaths
     from modelpivot.state.releases import read_current
 
     host = read_host_config()
+    release = read_current(StatePaths(host.state_dir))
+    if release is None:
+        raise PreconditionError("nothing is served by modelpivot on this host", hint="modelpivot run RECIPE serves something")
+    if starts > 1 and not yes:
+        raise PreconditionError(
+            f"{starts} starts mean {starts - 1} downtimes of {release.id}", hint="say --yes, or measure in one start (--starts 1)"
+        )
+    asked = _recipe_of(release, recipe)
     with Screen(log_console()) as screen:
         context = open_context(host, name="bench", listeners=[screen])
-        release = read_current(context.state)
-        if release is None:
-            raise PreconditionError("nothing is served by modelpivot on this host", hint="modelpivot run RECIPE serves something")
-        if starts > 1 and not yes:
-            raise PreconditionError(
-                f"{starts} starts mean {starts - 1} downtimes of {release.id}", hint="say --yes, or measure in one start (--starts 1)"
-            )
-        measured = _measure(context, release, _recipe_of(release, recipe), starts, is_eager=until_told)
+        measured = _measure(context, release, asked, starts, is_eager=until_told)
     _end_with(measured, as_json=as_json)
 
 
@@ -126,105 +124,17 @@ def compare(
 ) -> None:
     """Hold two sets of results against each other. Exit 1 when something regressed, 2 when they cannot be compared."""
     from modelpivot.cli.compared import show_comparison
+    from modelpivot.cli.history import look_back
     from modelpivot.errors import UsageError
     from modelpivot.models.workload import Regression
     from modelpivot.plans.compare import Side
     from modelpivot.plans.compare import compare as hold
     from modelpivot.plans.references import find_results
 
-    known = _look_back()
+    known = look_back()
     sides = [Side(word, find_results(known, word)) for word in (baseline, candidate)]
     made = hold(sides[0], sides[1], Regression(percent=percent), known)
     if not made.changes:
         raise UsageError(f"{baseline} and {candidate} cannot be compared: {'; '.join(made.refused)}")
     answer(made) if as_json else show_comparison(console(), made)
     raise typer.Exit(ExitCode.SAID_NO if made.verdict == "regressed" else ExitCode.DONE)
-
-
-class Past(Frozen):
-    """Past runs and results, newest first."""
-
-    runs: list[RunResult] = Field(default_factory=list)
-    results: list[StoredResult] = Field(default_factory=list)
-    upgrades: list[UpgradeResult] = Field(default_factory=list)
-
-
-def history(
-    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
-    has_results: Annotated[bool, typer.Option("--results", help="Benchmark results instead of runs.")] = False,
-    has_upgrades: Annotated[bool, typer.Option("--upgrades", help="Upgrade tests: which engine version, when, with what verdict.")] = False,
-    export_to: Annotated[Path | None, typer.Option("--export", help="Write all results to this file: .csv or .parquet.")] = None,
-    pictures: Annotated[Path | None, typer.Option("--pictures", help="Draw all results into this HTML file.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Past runs of this host, newest first; or its benchmark results."""
-    if export_to or pictures:
-        _write_results(export_to, pictures)
-    elif has_upgrades:
-        _list_upgrades(limit, as_json=as_json)
-    elif has_results:
-        _list_results(limit, as_json=as_json)
-    else:
-        _list_runs(limit, as_json=as_json)
-
-
-def _write_results(export_to: Path | None, pictures: Path | None) -> None:
-    from modelpivot.benchmark.export import export
-    from modelpivot.stages.pictures import draw_history
-
-    known = _look_back()
-    if export_to:
-        export(known, export_to)
-    if pictures:
-        draw_history(known, pictures)
-    written = " and ".join(str(path) for path in (export_to, pictures) if path)
-    log_console().print(f"{len(known)} results in {written}")
-
-
-def _list_results(limit: int, *, as_json: bool) -> None:
-    from modelpivot.cli.compared import show_results
-
-    known = _look_back()[:limit]
-    answer(Past(results=known)) if as_json else show_results(console(), known)
-
-
-def _list_upgrades(limit: int, *, as_json: bool) -> None:
-    from modelpivot.cli.show import upgrades_table
-    from modelpivot.settings import read_host_config
-    from modelpivot.stages.upgrade import read_upgrades
-    from modelpivot.state.paths import StatePaths
-
-    tested = read_upgrades(StatePaths(read_host_config().state_dir))[:limit]
-    answer(Past(upgrades=tested)) if as_json else console().print(upgrades_table(tested))
-
-
-def _list_runs(limit: int, *, as_json: bool) -> None:
-    from modelpivot.cli.output import table
-    from modelpivot.files import read_model
-    from modelpivot.settings import read_host_config
-    from modelpivot.stages.report import report
-    from modelpivot.state.paths import StatePaths
-    from modelpivot.state.runs import list_runs
-
-    state = StatePaths(read_host_config().state_dir)
-    past = [read_model(run.result, RunResult) or report(state, run.id) for run in list_runs(state)[:limit]]
-    if as_json:
-        answer(Past(runs=past))
-        return
-    rows = table("run", "outcome", "served after it", "downtime", "tokens/s")
-    for run in past:
-        speed = ", ".join(f"{one.output_tokens_per_s:.1f}" for one in run.benchmark if one.output_tokens_per_s is not None)
-        downtime = in_time(run.downtime_s) if run.downtime_s is not None else "-"
-        rows.add_row(run.run_id, run.outcome, run.released or "-", downtime, speed or "-")
-    console().print(rows)
-
-
-def _look_back() -> list[StoredResult]:
-    from modelpivot.benchmark.keep import look_back
-    from modelpivot.settings import read_host_config
-    from modelpivot.state.paths import StatePaths
-
-    known, problem = look_back(StatePaths(read_host_config().state_dir))
-    if problem:
-        log_console().print(problem, style="yellow")
-    return known

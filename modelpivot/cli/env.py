@@ -49,11 +49,23 @@ def plan(
     }
     changed |= {"torch_backend": torch_backend} if torch_backend else {}
     changed |= {"channel": "nightly"} if nightly else {}
-    choice = choice.model_copy(update=changed)
+    choice = _changed(choice, changed)
     made = plan_for_choice(read_host_config(), engine, choice, environment=environment, consents=consents, is_full=full)
     answer(made) if as_json else show_change(made)
     is_news = made.verdict == "no_wheel" and choice.channel == "nightly"
     raise typer.Exit(ExitCode.DONE if is_news else EXITS.get(made.verdict, ExitCode.DONE))
+
+
+def _changed(choice: "EngineChoice", changed: dict[str, object]) -> "EngineChoice":
+    from pydantic import ValidationError
+
+    from modelpivot.files import describe_invalid
+    from modelpivot.models.recipe import EngineChoice
+
+    try:
+        return EngineChoice.model_validate({**choice.model_dump(), **changed})
+    except ValidationError as error:
+        raise UsageError(describe_invalid(error), hint="an override is PEP 508 (name==1.2), an exclusion the name of a package") from error
 
 
 def _asked(requirements: list[str], recipe: str | None) -> "tuple[Engine, EngineChoice, list[str]]":

@@ -1,7 +1,6 @@
 """How commands answer: one JSON object on standard output, or something for a person; logs go to standard error."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,16 +17,6 @@ def answer(model: BaseModel) -> None:
     """Print a model as one line of JSON."""
     sys.stdout.write(model.model_dump_json() + "\n")
     sys.stdout.flush()
-
-
-def write_file(path: Path, content: str) -> None:
-    """Write what was asked for into the file that a person named: whole or not at all, through a link, and into a device or pipe as it is."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        path.write_text(content)
-        return
-    from modelpivot.files import write_atomic
-
-    write_atomic(path.resolve(), content)
 
 
 def console() -> "Console":

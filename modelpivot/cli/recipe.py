@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import Field
 
-from modelpivot.cli.output import AsJson, answer, log_console, write_file
+from modelpivot.cli.output import AsJson, answer, log_console
 from modelpivot.models.frozen import Frozen
 
 if TYPE_CHECKING:
@@ -107,8 +107,10 @@ def read_source(repo: str, revision: str) -> "Source":
 
 def write(text: str, out: Path | None, not_taken: list[str], *, as_json: bool) -> None:
     """The recipe to its file, or standard output; what was not taken over to standard error."""
+    from modelpivot.files import write_named
+
     if out is not None:
-        write_file(out, text)
+        write_named(out, text)
     if as_json:
         answer(Written(recipe=text, path=out, not_taken=not_taken))
         return

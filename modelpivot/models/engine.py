@@ -1,11 +1,12 @@
 """Engines as `deployments/engines.yaml` names them, their environments, and what is proved of one."""
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Literal
 
 from packaging.version import InvalidVersion, Version
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.recipe import BuildSettings
@@ -95,6 +96,9 @@ class Request(Frozen):
         return hashlib.sha256(self.model_dump_json(exclude_defaults=True).encode() + b"\0").hexdigest()
 
 
+WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+!_-]{0,99}")
+
+
 class Resolution(Frozen):
     """What uv would install for a request: exact versions with hashes. `digest` names the environment."""
 
@@ -117,6 +121,13 @@ class Resolution(Frozen):
     """Packages whose maker took this version back, by name."""
     asked: Request | None = None
     """What was asked for; None: kept by an earlier version of modelpivot."""
+
+    @field_validator("engine", "engine_version", "digest")
+    @classmethod
+    def _check_name(cls, word: str) -> str:
+        if not WORD.fullmatch(word):
+            raise ValueError(f"expected letters, digits and .+!_- alone, since an environment's folder is named by it, found {word!r}")
+        return word
 
     @property
     def environment_name(self) -> str:

@@ -20,6 +20,7 @@ Scalar = str | int | float | bool | None
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 FLAG = re.compile(r"[a-z][a-z0-9-]*(?:\.[A-Za-z0-9_.-]+)?")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 OWN_FLAGS = {"model": "model.repo", "served-model-name": "served_name", "host": "bind", "port": "port", "api-key": "api_key"}
 """Flags that have a field of their own in the recipe."""
 
@@ -58,6 +59,14 @@ class EngineChoice(Frozen):
     """What may change against the environment that serves now."""
     resolution: str | None = None
     """Digest of an environment begun on this host, to be used as it is: a run pins what its plan found. None: resolved anew, or the kept one."""
+
+    @field_validator("exclude_packages")
+    @classmethod
+    def _check_packages(cls, names: list[str]) -> list[str]:
+        for name in names:
+            if not PACKAGE.fullmatch(name):
+                raise ValueError(f"package {name!r}: expected letters, digits, dots and dashes")
+        return names
 
     @field_validator("requirements", "extra_requirements", "overrides")
     @classmethod

@@ -7,7 +7,7 @@ from statistics import median
 from modelpivot.benchmark.keep import look_back
 from modelpivot.benchmark.pictures import Group, LoadCurve, LoadPoint, Page, Span, Trend, render_page, say_time
 from modelpivot.errors import PivotError
-from modelpivot.files import write_atomic
+from modelpivot.files import write_atomic, write_named
 from modelpivot.models.benchmark import StoredResult
 from modelpivot.models.comparison import Comparison
 from modelpivot.models.event import Event
@@ -65,7 +65,7 @@ def draw_history(results: Sequence[StoredResult], path: Path) -> None:
         trends=[trend for kin in of_model for trend in find_trends(kin, [one.workload.digest for one in kin], is_titled=len(models) > 1)],
         tables=_measured(results),
     )
-    write_atomic(path, render_page(page))
+    write_named(path, render_page(page))
 
 
 def find_spans(events: Sequence[Event]) -> list[Span]:

@@ -149,3 +149,22 @@ def test_names_that_are_no_text_are_told(tmp_path: Path, encoding: str, options:
     assert "EXTRA_WEIGHTS" in done.stdout and "odd-" in done.stdout
     if options:
         assert json.loads(done.stdout)["verdict"] == "corrupt"
+
+
+@pytest.mark.parametrize("options", [("--override", "???"), ("--exclude", "a b"), ("--exclude", "../x")])
+def test_a_word_that_names_no_package_is_refused(tmp_path: Path, options: tuple[str, str]) -> None:
+    """Before an index is asked: exit 2."""
+    done = run(tmp_path, "env", "plan", "vllm==0.26.0", *options, "--json")
+    assert (done.returncode, json.loads(done.stdout)["error"]) == (2, "UsageError")
+
+
+def test_an_export_names_no_folder_outside_the_root(tmp_path: Path) -> None:
+    """The environment's folder is named by engine, version and digest of the export: none of them may lead elsewhere."""
+    export = tmp_path / "export"
+    export.mkdir()
+    (export / "requirements.lock").write_text("")
+    odd = {"engine": "vllm", "engine_version": "../../../away", "pins": [], "lock_text": "", "digest": "0" * 10, "python": "3.11.7"}
+    (export / "resolution.json").write_text(json.dumps(odd))
+    done = run(tmp_path, "env", "restore", str(export), MODELPIVOT_ENVIRONMENTS_ROOT=str(tmp_path / "environments"))
+    assert done.returncode == 2 and "engine_version" in done.stderr
+    assert not (tmp_path / "away").exists()
