@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.events.filters import AutomationFilter, AutomationFilterTags
 from prefect.events.schemas.automations import Automation, AutomationCore, EventTrigger
 from pydantic import Field, ValidationError
 
+from deployments.channels import Channel
 from modelpivot.errors import UsageError
 from modelpivot.files import describe_invalid
 from modelpivot.models.frozen import Frozen
@@ -69,12 +69,11 @@ def automations_folder() -> Path:
     return own if own.is_dir() else DEPLOYMENTS / "automations"
 
 
-def to_automation(file: AutomationFile, channels: Mapping[str, UUID], within: timedelta | None = None) -> AutomationCore:
+def to_automation(file: AutomationFile, channels: Mapping[str, Channel], within: timedelta | None = None) -> AutomationCore:
     """The automation of a file. Without its channel it does nothing but show in the event feed that it fired. `within`: another window."""
     actions: list[dict[str, Any]] = list(file.actions)
-    if file.alert and (block := find_channel(file.alert, channels)):
-        told = {"subject": file.alert.subject, "body": file.alert.body.strip()}
-        actions.append({"type": "send-notification", "block_document_id": block, **told})
+    if file.alert and (channel := find_channel(file.alert, channels)):
+        actions.append(to_action(file.alert, channel))
     automation = AutomationCore.model_validate(
         {
             "name": file.name,
@@ -89,14 +88,24 @@ def to_automation(file: AutomationFile, channels: Mapping[str, UUID], within: ti
     return automation
 
 
-def find_channel(alert: Alert, channels: Mapping[str, UUID]) -> UUID | None:
+def to_action(alert: Alert, channel: Channel) -> dict[str, Any]:
+    """The action of Prefect that tells it. A webhook gets `{"subject": ..., "body": ...}`, both quoted by the template itself."""
+    subject, body = alert.subject, alert.body.strip()
+    if not channel.is_called:
+        return {"type": "send-notification", "block_document_id": channel.block, "subject": subject, "body": body}
+    said = f"{{% set subject %}}{subject}{{% endset %}}{{% set body %}}{body}{{% endset %}}"
+    payload = said + '{"subject": {{ subject|tojson }}, "body": {{ body|tojson }}}'
+    return {"type": "call-webhook", "block_document_id": channel.block, "payload": payload}
+
+
+def find_channel(alert: Alert, channels: Mapping[str, Channel]) -> Channel | None:
     """The block that delivers: of the channel it names, else of `alerts`; None: there is neither."""
     return channels.get(alert.channel) or channels.get(CHANNEL)
 
 
 def apply_automations(
     client: SyncPrefectClient,
-    channels: Mapping[str, UUID],
+    channels: Mapping[str, Channel],
     *,
     folder: Path | None = None,
     windows: Mapping[str, timedelta] | None = None,
@@ -137,7 +146,7 @@ def _read_ours(client: SyncPrefectClient) -> list[Automation]:
     return client.read_automations(automations=AutomationFilter(tags=AutomationFilterTags(any_=[OURS])))
 
 
-def _say_silent(file: AutomationFile, channels: Mapping[str, UUID]) -> str:
+def _say_silent(file: AutomationFile, channels: Mapping[str, Channel]) -> str:
     if file.alert is None or find_channel(file.alert, channels):
         return ""
     return f" (tells nobody: there is no Alert Channel block {file.alert.channel!r})"

@@ -5,21 +5,16 @@ them there, on a self-hosted server and on Prefect Cloud alike.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from uuid import UUID
 
-from prefect.blocks.abstract import NotificationBlock
-from prefect.blocks.notifications import (
-    CustomWebhookNotificationBlock,
-    MicrosoftTeamsWebhook,
-    PagerDutyWebHook,
-    SendgridEmail,
-    SlackWebhook,
-)
+from prefect.blocks.core import Block
+from prefect.blocks.notifications import MicrosoftTeamsWebhook, PagerDutyWebHook, SendgridEmail, SlackWebhook
+from prefect.blocks.webhook import Webhook
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import BlockDocument
 from prefect.exceptions import ObjectNotFound
 from prefect.types import SecretDict
-from pydantic import SecretStr
 
 from blocks import AlertChannel
 from modelpivot.errors import UsageError
@@ -28,37 +23,46 @@ from modelpivot.models.alert_address import AlertAddress, Kind
 PREFIX = "modelpivot-"
 
 
-def deliver_channels(client: SyncPrefectClient) -> tuple[dict[str, UUID], list[str]]:
+@dataclass(frozen=True)
+class Channel:
+    """The block that delivers for an alert channel."""
+
+    block: UUID
+    is_called: bool
+    """A webhook, which an automation calls; any other one is told to notify."""
+
+
+def deliver_channels(client: SyncPrefectClient) -> tuple[dict[str, Channel], list[str]]:
     """The delivering block of every alert channel by the channel's name, and what was done for each in words. UsageError names a wrong one."""
     known = client.read_block_documents_by_type(AlertChannel.get_block_type_slug(), include_secrets=True)
-    ids: dict[str, UUID] = {}
+    channels: dict[str, Channel] = {}
     lines = []
     for document in known:
         name = str(document.name)
         address = AlertAddress.model_validate(document.data["address"])
-        ids[name], done = _deliver(client, name, address)
+        channels[name], done = _deliver(client, name, address)
         lines.append(f"alert channel {name} ({address.kind}): {done}")
-    return ids, [*lines, *remove_left_over(client, set(ids), known)]
+    return channels, [*lines, *remove_left_over(client, known)]
 
 
-def to_notification_block(address: AlertAddress) -> NotificationBlock:
+def to_delivering_block(address: AlertAddress) -> Block:
     """The block of Prefect's own that delivers to this address; it holds every secret as one."""
     return MAKERS[address.kind](address)
 
 
-def _deliver(client: SyncPrefectClient, name: str, address: AlertAddress) -> tuple[UUID, str]:
+def _deliver(client: SyncPrefectClient, name: str, address: AlertAddress) -> tuple[Channel, str]:
     if address.kind == "block":
         return _find_block(client, str(address.block)), "there"
-    block = to_notification_block(address)
+    block, is_called = to_delivering_block(address), address.kind == "webhook"
     found = _read(client, block.get_block_type_slug(), f"{PREFIX}{name}")
     if found and type(block).model_validate(found.data).model_dump() == block.model_dump():
-        return found.id, "there"
+        return Channel(found.id, is_called), "there"
     saved = block.save(f"{PREFIX}{name}", overwrite=True)
     assert isinstance(saved, UUID)
-    return saved, "changed" if found else "made"
+    return Channel(saved, is_called), "changed" if found else "made"
 
 
-def remove_left_over(client: SyncPrefectClient, names: set[str], known: list[BlockDocument]) -> Iterator[str]:
+def remove_left_over(client: SyncPrefectClient, known: list[BlockDocument]) -> Iterator[str]:
     """Delete delivering blocks whose channel is gone or of another kind now: a secret that nothing needs is not kept."""
     kinds = {str(document.name): MAKERS.get(document.data["address"]["kind"]) for document in known}
     for slug, maker in SLUGS.items():
@@ -69,10 +73,10 @@ def remove_left_over(client: SyncPrefectClient, names: set[str], known: list[Blo
                 yield f"block {slug}/{name}: deleted, no alert channel needs it"
 
 
-def _find_block(client: SyncPrefectClient, slug_and_name: str) -> UUID:
+def _find_block(client: SyncPrefectClient, slug_and_name: str) -> Channel:
     slug, _, name = slug_and_name.partition("/")
     if found := _read(client, slug, name):
-        return found.id
+        return Channel(found.id, slug == Webhook.get_block_type_slug())
     raise UsageError(f"alert channel: no block {slug_and_name!r}", hint="make it in the UI, or mend the field `block` (type/name)")
 
 
@@ -83,23 +87,13 @@ def _read(client: SyncPrefectClient, slug: str, name: str) -> BlockDocument | No
         return None
 
 
-def _webhook(address: AlertAddress) -> NotificationBlock:
-    """The address goes into the secrets of the block: its own field for it is none."""
-    secrets = {"address": _text(address.url)} | ({"key": _text(address.key)} if address.key else {})
-    return CustomWebhookNotificationBlock(
-        name="modelpivot",
-        url="{{ address }}",
-        json_data={"subject": "{{ subject }}", "body": "{{ body }}"},
-        headers={"Authorization": "Bearer {{ key }}"} if address.key else None,
-        secrets=SecretDict(secrets),
-    )
+def _webhook(address: AlertAddress) -> Block:
+    """Prefect's Webhook, not its Custom Webhook: when the receiver answers an error, that one's address goes into the server's log."""
+    key = {"Authorization": f"Bearer {address.key.get_secret_value()}"} if address.key else {}
+    return Webhook(url=address.url, headers=SecretDict({"Content-Type": "application/json", **key}))
 
 
-def _text(secret: SecretStr | None) -> str:
-    return secret.get_secret_value() if secret else ""
-
-
-MAKERS: Mapping[Kind, Callable[[AlertAddress], NotificationBlock]] = {
+MAKERS: Mapping[Kind, Callable[[AlertAddress], Block]] = {
     "webhook": _webhook,
     "slack": lambda address: SlackWebhook(url=address.url),
     "teams": lambda address: MicrosoftTeamsWebhook(url=address.url),
@@ -107,7 +101,7 @@ MAKERS: Mapping[Kind, Callable[[AlertAddress], NotificationBlock]] = {
     "email": lambda address: SendgridEmail(api_key=address.key, sender_email=address.sender, to_emails=address.to),
 }
 SLUGS = {
-    CustomWebhookNotificationBlock.get_block_type_slug(): MAKERS["webhook"],
+    Webhook.get_block_type_slug(): MAKERS["webhook"],
     SlackWebhook.get_block_type_slug(): MAKERS["slack"],
     MicrosoftTeamsWebhook.get_block_type_slug(): MAKERS["teams"],
     PagerDutyWebHook.get_block_type_slug(): MAKERS["pagerduty"],

@@ -22,7 +22,7 @@ class AlertAddress(Frozen):
     """One channel. Which fields count is said by `kind`; addresses with a secret in them and keys are secrets."""
 
     kind: Kind = "webhook"
-    """webhook: any address that takes JSON. email: through SendGrid. block: a notification block of Prefect that is there already."""
+    """webhook: any address that takes JSON. email: through SendGrid. block: a notification block or webhook of Prefect that is there already."""
     url: SecretStr | None = None
     """webhook, slack, teams: the address that takes the message."""
     key: SecretStr | None = None

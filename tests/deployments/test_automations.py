@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 import yaml
@@ -12,7 +11,7 @@ from pydantic import SecretStr
 
 from blocks import AlertChannel
 from deployments.automate import AutomationFile, apply_automations, read_automations
-from deployments.channels import deliver_channels
+from deployments.channels import Channel, deliver_channels
 from flows.carry import COMPLETED_NAMES, FAILED_NAMES, GATE_NAMES
 from modelpivot.errors import UsageError
 from modelpivot.models.alert_address import AlertAddress
@@ -48,7 +47,7 @@ def copy_of(automation: Automation, **changes: object) -> AutomationCore:
     return AutomationCore.model_validate({**automation.model_dump(exclude={"id"}), **changes})
 
 
-def put(client: SyncPrefectClient, folder: Path, channels: Mapping[str, UUID] | None = None) -> list[str]:
+def put(client: SyncPrefectClient, folder: Path, channels: Mapping[str, Channel] | None = None) -> list[str]:
     """Apply the folder; the lines about its own automations."""
     return [line for line in apply_automations(client, channels or {}, folder=folder) if "test:" in line]
 
@@ -111,7 +110,7 @@ def test_without_a_channel_it_is_said_that_nobody_is_told(client: SyncPrefectCli
     channels, _ = deliver_channels(client)
     assert put(client, folder, channels) == ["automation test: one: changed"]
     found = read(client)
-    assert found and [action.type for action in found.actions] == ["send-notification"]
+    assert found and [action.type for action in found.actions] == ["call-webhook"]
 
 
 def test_two_files_of_one_name_are_refused(folder: Path) -> None:

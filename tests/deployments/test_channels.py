@@ -6,13 +6,14 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from prefect.blocks.abstract import NotificationBlock
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import BlockDocument
 from prefect.exceptions import ObjectNotFound
 from pydantic import SecretStr, ValidationError
 
 from blocks import AlertChannel
-from deployments.channels import deliver_channels, to_notification_block
+from deployments.channels import deliver_channels, to_delivering_block
 from modelpivot.errors import UsageError
 from modelpivot.models.alert_address import AlertAddress
 
@@ -62,7 +63,9 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
 @pytest.mark.parametrize("host", ADDRESSES)
 def test_a_message_goes_to_the_service_of_its_kind(gateway: Gateway, host: str) -> None:
     """The block that delivers asks for a connection to that service and to no other; that it got none is no error of a flow."""
-    _ = to_notification_block(ADDRESSES[host]).notify("body", "subject")  # outside an event loop it is done when it returns
+    block = to_delivering_block(ADDRESSES[host])
+    assert isinstance(block, NotificationBlock)
+    _ = block.notify("body", "subject")  # outside an event loop it is done when it returns
     assert set(gateway.asked) == {host}
 
 
@@ -90,12 +93,12 @@ def test_a_channel_of_another_kind_leaves_nothing_of_the_old_one(client: SyncPre
     """Webhook, then Slack, then gone: one delivering block at a time, and none in the end. Twice the same: nothing is written."""
     AlertChannel(address=AlertAddress(url=SecretStr("http://127.0.0.1:9/Planted"), key=SecretStr("Planted"))).save("moving", overwrite=True)
     assert "alert channel moving (webhook): made" in deliver_channels(client)[1]
-    shown = read(client, "custom-webhook", "modelpivot-moving")
+    shown = read(client, "webhook", "modelpivot-moving")
     assert shown and "Planted" not in json.dumps(shown.data)
     assert "alert channel moving (webhook): there" in deliver_channels(client)[1]
     AlertChannel(address=ADDRESSES["hooks.slack.com"]).save("moving", overwrite=True)
     deliver_channels(client)
-    assert read(client, "custom-webhook", "modelpivot-moving") is None
+    assert read(client, "webhook", "modelpivot-moving") is None
     assert read(client, "slack-webhook", "modelpivot-moving") is not None
     delete(client)
     assert any("slack-webhook/modelpivot-moving: deleted" in line for line in deliver_channels(client)[1])
@@ -109,7 +112,7 @@ def delete(client: SyncPrefectClient) -> None:
 
 def test_a_block_that_is_there_already_delivers_as_it_is(client: SyncPrefectClient) -> None:
     """By type and name, for what has no kind of its own; one that is not there is named."""
-    to_notification_block(ADDRESSES["hooks.slack.com"]).save("theirs", overwrite=True)
+    to_delivering_block(ADDRESSES["hooks.slack.com"]).save("theirs", overwrite=True)
     AlertChannel(address=AlertAddress(kind="block", block="slack-webhook/theirs")).save("moving", overwrite=True)
     theirs = read(client, "slack-webhook", "theirs")
     assert theirs and deliver_channels(client)[0]["moving"] == theirs.id

@@ -15,12 +15,14 @@ TOKEN = "hf_planted_that_must_not_be_seen"
 
 @pytest.fixture(scope="module")
 def planted(upped: Upped) -> dict[str, str]:
-    """Every secret there is, used by a run that went well and an alert that was sent."""
+    """Every secret there is, used by runs, and by an alert whose receiver answers 500: what fails is quoted more than what goes well."""
     account = HubAccount(endpoint=upped.world.hub.base_url, token=SecretStr(TOKEN))
     hub = HubAccess(account=account).save("planted", overwrite=True)
+    upped.receiver.answer = 500
     run = start("plan/plan", recipe="nowhere", hub={"$ref": {"block_document_id": str(hub)}})
     assert wait_for_state(run).name == "Blocked"
     upped.receiver.wait_for("Blocked", str(run.id))
+    upped.receiver.answer = 200
     good = start("check-weights/check-weights", recipe="old", hub={"$ref": {"block_document_id": str(hub)}})
     wait_for_state(good)
     return {"token": TOKEN, "hook": HOOK, "key": KEY, "secret": upped.secret.partition(":")[2]}
