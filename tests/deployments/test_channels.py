@@ -115,7 +115,7 @@ def test_a_block_that_is_there_already_delivers_as_it_is(client: SyncPrefectClie
     to_delivering_block(ADDRESSES["hooks.slack.com"]).save("theirs", overwrite=True)
     AlertChannel(address=AlertAddress(kind="block", block="slack-webhook/theirs")).save("moving", overwrite=True)
     theirs = read(client, "slack-webhook", "theirs")
-    assert theirs and deliver_channels(client)[0]["moving"] == theirs.id
+    assert theirs and deliver_channels(client)[0]["moving"].block == theirs.id
     AlertChannel(address=AlertAddress(kind="block", block="slack-webhook/nobody")).save("moving", overwrite=True)
     with pytest.raises(UsageError, match="slack-webhook/nobody"):
         deliver_channels(client)

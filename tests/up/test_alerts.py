@@ -5,6 +5,9 @@ import signal
 import subprocess
 import sys
 
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun
+
 from modelpivot.host import kill_group
 from modelpivot.models.result import RunResult
 from modelpivot.up.environment import told
@@ -23,12 +26,17 @@ def say(places: UpPlaces, world: World, script: str) -> None:
     subprocess.run([sys.executable, "-c", script], env=environment, cwd=PROJECT, check=True)
 
 
+def name_of(run: FlowRun) -> str:
+    """Its name, as it was when it had begun."""
+    return get_client(sync_client=True).read_flow_run(run.id).name
+
+
 def test_a_run_that_is_blocked_is_told(upped: Upped) -> None:
     """What happened, on which host, what to do, and a link that opens the run."""
     run = start("plan/plan", recipe="nowhere")
     assert wait_for_state(run).name == "Blocked"
     message = upped.receiver.wait_for("Blocked", str(run.id))
-    assert message.subject == "Blocked: nowhere on gpu-test" and all(word in message.body for word in TOLD)
+    assert message.subject == f"Blocked: {name_of(run)}" and all(word in message.body for word in TOLD)
     assert f"http://127.0.0.1:{upped.port}/runs/flow-run/{run.id}" in message.body and "Host: gpu-test" in message.body
     assert (message.path, message.key) == (f"/alerts/{HOOK}", f"Bearer {KEY}")
 

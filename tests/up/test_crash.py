@@ -68,7 +68,7 @@ def test_a_killed_flow_is_crashed_and_leaves_a_free_host(upped: Upped) -> None:
     os.kill(owner(paths).pid, signal.SIGKILL)
     assert wait_for_state(run).type == StateType.CRASHED
     assert_host_is_well(upped, paths)
-    assert upped.receiver.wait_for("Crashed", str(run.id)).subject == "Crashed: big on gpu-test"
+    assert "on gpu-test" in upped.receiver.wait_for("Crashed", str(run.id)).subject
 
 
 def test_a_run_whose_worker_died_with_it_is_crashed_by_its_silence(upped: Upped) -> None:
@@ -111,4 +111,4 @@ def test_an_api_that_goes_away_in_the_switch_is_told_the_true_end_later(upped: U
     state = wait_for_state(run)
     assert (state.type, state.name) == (StateType.COMPLETED, "Completed"), state
     assert read_lock(upped.world.state) is None
-    assert get_client(sync_client=True).read_flow_run(run.id).name == "slow on gpu-test"
+    assert "slow on gpu-test" in get_client(sync_client=True).read_flow_run(run.id).name
