@@ -14,7 +14,7 @@ AS_PIP = eval "$$($(PYTHON) -m modelpivot.facts.pip)";
 # Without compiled modules every start, of a command as of a flow, takes two seconds longer.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-quick test-long bench-weights lint clean lock
+.PHONY: help setup demo test test-quick test-long pictures bench-weights lint clean lock
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ test-quick: setup ## under a minute: what is decided and read; no engine, server
 
 test-long: setup ## the long matrices too
 	$(PYTEST)
+
+pictures: setup ## take the pictures of the docs anew, in the test that uses Prefect's pages
+	MODELPIVOT_PICTURES=docs/images $(PYTEST) tests/deployments/test_browser.py
 
 bench-weights: setup ## fetch and verify beside the Hub library's commands (minutes; docs/benchmarks.md)
 	PYTHONPATH=. $(BIN)/python benchmarks/weights.py

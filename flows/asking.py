@@ -18,7 +18,12 @@ def about_plan(plan: Plan) -> Request:
     lines += [f"- {question.text}" for question in plan.questions]
     if asked := [change for change in plan.packages if change.answer != "pass"]:
         lines += ["", "Packages beside the live environment:", "", *(f"- {change}" for change in asked)]
-    lines += ["", f"{plan.strategy}." if plan.strategy else "", "", "No answer within a day: nothing is done."]
+    lines += [
+        "",
+        f"{plan.strategy[0].upper()}{plan.strategy[1:]}." if plan.strategy else "",
+        "",
+        "No answer within a day: nothing is done.",
+    ]
     about = "\n".join(question.text for question in plan.questions)
     return Request(what=f"go on with {plan.recipe.name}", markdown="\n".join(lines), about=about)
 

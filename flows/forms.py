@@ -24,10 +24,10 @@ Promotion = Literal["gate", "person"]
 
 AS_THE_RECIPE_SAYS = Overrides()
 
-HostBlock = Annotated[GpuHost | None, WithJsonSchema({"type": "object", "block_type_slug": "gpu-host"})]
+HostBlock = Annotated[GpuHost | None, WithJsonSchema({"type": ["object", "null"], "block_type_slug": "gpu-host"})]
 """A picker of GpuHost blocks; left out: the configuration of the worker's own host."""
 
-HubBlock = Annotated[HubAccess | None, WithJsonSchema({"type": "object", "block_type_slug": "hub-access"})]
+HubBlock = Annotated[HubAccess | None, WithJsonSchema({"type": ["object", "null"], "block_type_slug": "hub-access"})]
 """A picker of HubAccess blocks; left out: what the worker's environment says."""
 
 

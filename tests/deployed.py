@@ -17,16 +17,26 @@ from deployments.apply import WORK_POOL
 from modelpivot.host import run_command
 from tests.standin_wheel import build_wheel
 from tests.switching import wait_until
-from tests.world import PROJECT, World, make_world
+from tests.world import DEADLINES, PROJECT, World, make_world
+
+UNTESTED = "kimi-k2.5-nvfp4"
+"""A recipe whose engine was not tested: its plan asks."""
 
 
 @pytest.fixture(scope="session")
 def deployed(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A host on which nothing serves yet. The recipe `untested` asks a question; `big` has much to fetch once its repository is there."""
+    """A host on which nothing serves yet.
+
+    One recipe asks a question; `hasty` waits seconds for a word, `hooked` for a file, `slow` loads for long, `big` has much to fetch.
+    """
     made = make_world(tmp_path_factory.mktemp("deployed"))
+    made.host = made.host.model_copy(update={"name": "gpu-01"})
     build_wheel(made.root / "wheels", "1.1")
     made.recipe("big")
-    made.recipe("untested", repo="new", engine={"name": "standin", "version": "1.1"})
+    made.recipe("hooked", repo="new", hooks={"before": [f"test -e {made.root / 'mended'}"]})
+    made.recipe("slow", repo="new", args={"load-s": 8})
+    made.recipe("hasty", repo="new", deadlines={**DEADLINES, "confirm_s": 20})
+    made.recipe(UNTESTED, repo="new", engine={"name": "standin", "version": "1.1"})
     try:
         apply(made)
         yield made

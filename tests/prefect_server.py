@@ -39,7 +39,7 @@ def running_server(home: Path, port: int) -> Iterator[str]:
     """A server process with its database under `home`, ended with its group."""
     url = f"http://127.0.0.1:{port}/api"
     quiet = {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_LOGGING_SERVER_LEVEL": "WARNING", "DO_NOT_TRACK": "1"}
-    environment = {**os.environ, **quiet, "PREFECT_HOME": str(home)}
+    environment = {**os.environ, **quiet, "PREFECT_HOME": str(home), "PREFECT_SERVER_UI_API_URL": url}
     environment.pop("PREFECT_API_URL", None)
     argv = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
     with (home / "server.log").open("wb") as log:

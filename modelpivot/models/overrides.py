@@ -1,8 +1,8 @@
 """What one run does differently from its recipe: the few fields that a person changes in a form."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, SerializerFunctionWrapHandler, WithJsonSchema, model_serializer
 
 from modelpivot.models.frozen import Frozen
 
@@ -18,41 +18,40 @@ Minutes = Annotated[float | None, WithJsonSchema({"type": "number", "minimum": 1
 """Fields of one type each: with `null` beside it a form would show a type switch instead of an input."""
 
 
+def _without_default(schema: dict[str, Any]) -> None:
+    """A form sends a default of `null` back as it is, and then refuses it: what may be left empty has no default there."""
+    schema.pop("default", None)
+
+
+def _optional(title: str, description: str, **limits: Any) -> Any:
+    return Field(default=None, title=title, description=description, json_schema_extra=_without_default, **limits)
+
+
 class Overrides(Frozen):
     """What this run does differently from its recipe; a field left empty is as the recipe says."""
 
-    max_model_len: Tokens = Field(
-        None,
-        ge=16,
-        title="Context length",
-        description="Tokens of one request and its answer (--max-model-len). Empty: the recipe's, or what fits.",
+    max_model_len: Tokens = _optional(
+        "Context length", "Tokens of one request and its answer (--max-model-len). Empty: the recipe's, or what fits.", ge=16
     )
-    tensor_parallel_size: Parallel = Field(
-        None, ge=1, le=64, title="Tensor parallel size", description="Over how many GPUs each layer is divided (--tensor-parallel-size)."
+    tensor_parallel_size: Parallel = _optional(
+        "Tensor parallel size", "Over how many GPUs each layer is divided (--tensor-parallel-size).", ge=1, le=64
     )
-    gpu_memory_utilization: Share = Field(
-        None, ge=0.05, le=0.99, title="GPU memory share", description="How much of each GPU's memory the engine takes, 0.90 for 90 %."
+    gpu_memory_utilization: Share = _optional(
+        "GPU memory share", "How much of each GPU's memory the engine takes, 0.90 for 90 %.", ge=0.05, le=0.99
     )
-    port: Port = Field(None, ge=1, le=65535, title="Port", description="Where the model answers; a port of the host's own goes before it.")
-    engine_version: Word = Field(
-        None,
-        pattern=PLAIN_WORD,
-        title="Engine version",
-        description="Such as 0.32.0. One that was not tested here is a question of the plan.",
+    port: Port = _optional("Port", "Where the model answers; a port of the host's own goes before it.", ge=1, le=65535)
+    engine_version: Word = _optional(
+        "Engine version", "Such as 0.32.0. One that was not tested here is a question of the plan.", pattern=PLAIN_WORD
     )
-    revision: Word = Field(
-        None, pattern=PLAIN_WORD, title="Revision of the model", description="Branch, tag or commit of its repository on the Hub."
+    revision: Word = _optional("Revision of the model", "Branch, tag or commit of its repository on the Hub.", pattern=PLAIN_WORD)
+    unconfirmed: Unconfirmed = _optional(
+        "When nobody confirms", "return: the switch goes back by itself at its deadline. keep: it promotes the new model."
     )
-    unconfirmed: Unconfirmed = Field(
-        None,
-        title="When nobody confirms",
-        description="return: the switch goes back by itself at its deadline. keep: it promotes the new model.",
-    )
-    confirm_minutes: Minutes = Field(
-        None, ge=1, le=10080, title="Minutes to confirm", description="How long the new model may serve unconfirmed before that happens."
+    confirm_minutes: Minutes = _optional(
+        "Minutes to confirm", "How long the new model may serve unconfirmed before that happens.", ge=1, le=10080
     )
     skip_benchmark: bool = Field(
-        False,
+        default=False,
         title="Skip the benchmark",
         description="Measure nothing, hold nothing against floors or the baseline: the probes alone decide.",
     )
@@ -61,3 +60,8 @@ class Overrides(Frozen):
         title="Consents",
         description="Ids of questions of the plan that are answered with yes, such as untested-engine.",
     )
+
+    @model_serializer(mode="wrap")
+    def _without_empty(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What was left empty is not there."""
+        return {name: value for name, value in serialize(self).items() if value is not None}

@@ -7,7 +7,7 @@ from prefect.client.schemas.objects import StateType
 
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.lock import acquire_lock, read_lock, release_lock
-from tests.deployed import answer, begin_now, read_question, start, wait_for_state
+from tests.deployed import UNTESTED, answer, begin_now, read_question, start, wait_for_state
 from tests.switching import wait_until
 from tests.world import World
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("worker")
 
 def test_a_question_is_asked_in_words_and_holds_nothing(old_serves: World) -> None:
     """An engine that was not tested: Suspended, the form names it, the host is free; a no ends Blocked with the note, nothing was changed."""
-    run = start("stage/stage", recipe="untested")
+    run = start("stage/stage", recipe=UNTESTED)
     assert wait_for_state(run, "Suspended").name == "Suspended"
     assert "1.1, which was not tested here" in read_question(run) and read_lock(old_serves.state) is None
     environments = sorted(old_serves.host.environments_root.glob("*"))
@@ -24,16 +24,6 @@ def test_a_question_is_asked_in_words_and_holds_nothing(old_serves: World) -> No
     ended = wait_for_state(run)
     assert (ended.name, "after the holidays" in str(ended.message)) == ("Blocked", True), ended
     assert sorted(old_serves.host.environments_root.glob("*")) == environments and old_serves.serving == "old"
-
-
-def test_a_yes_lets_the_run_go_on_from_facts_read_again(old_serves: World) -> None:
-    """The same question after a yes: asked once, then staged by the worker that took the run up again."""
-    run = start("stage/stage", recipe="untested")
-    wait_for_state(run, "Suspended")
-    answer(run, agreed=True)
-    ended = wait_for_state(run)
-    assert ended.name == "Staged", ended
-    assert list(old_serves.host.environments_root.glob("standin-1.1-*"))
 
 
 def test_a_person_promotes_what_was_measured(old_serves: World) -> None:
@@ -51,7 +41,7 @@ def test_a_person_promotes_what_was_measured(old_serves: World) -> None:
 
 def test_no_answer_sends_the_new_model_back(old_serves: World) -> None:
     """At its deadline the switch goes back by itself, and the question ends with it: an answer that comes too late finds nothing to answer."""
-    run = start("pivot/pivot", recipe="new", dry_run=False, promotion="person", overrides={"confirm_minutes": 1})
+    run = start("pivot/pivot", recipe="hasty", dry_run=False, promotion="person")
     assert wait_for_state(run, "Suspended").name == "Suspended"
     ended = wait_for_state(run, deadline_s=120)
     assert (ended.type, ended.message) == (StateType.FAILED, "The flow was paused and never resumed."), ended

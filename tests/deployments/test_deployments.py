@@ -79,7 +79,7 @@ def test_a_deployed_pivot_does_the_whole_job(old_serves: World) -> None:
     run = start("pivot/pivot", recipe="new", dry_run=False)
     state = wait_for_state(run)
     assert (state.type, state.name, old_serves.serving) == (StateType.COMPLETED, "Completed", "new"), state.message
-    assert get_client(sync_client=True).read_flow_run(run.id).name == "new on gpu-test"
+    assert get_client(sync_client=True).read_flow_run(run.id).name == "new on gpu-01"
 
 
 @pytest.mark.usefixtures("worker")

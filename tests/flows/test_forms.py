@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from prefect import Flow
+from prefect.utilities.schema_tools.validation import ValidationError, preprocess_schema, validate
 
 from flows.__main__ import FLOWS
 from modelpivot.recipes import recipe_names
@@ -29,6 +30,27 @@ def test_every_field_of_every_form_explains_itself(name: str) -> None:
     for field, schema in flow.parameters.properties.items():
         assert schema.get("description"), f"{name}.{field} has no help"
         assert "anyOf" not in schema, f"{name}.{field} is a type switch"
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_a_form_takes_what_it_shows_at_first(name: str) -> None:
+    """The page sends every default back as it stands, `null` too: the server's own check must take it, or nobody can start anything."""
+    schema: Any = load(name).parameters.model_dump()
+    filled = {field: shown["default"] for field, shown in schema["properties"].items() if "default" in shown}
+    required = {field: schema["properties"][field]["enum"][0] for field in schema["required"]}
+    assert validate({**filled, **required}, preprocess_schema(schema), preprocess=False) == []
+    fields = [shown for model in schema["definitions"].values() for shown in model["properties"].values()]
+    assert [shown["title"] for shown in fields if shown.get("default", "") is None] == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("port", 0), ("confirm_minutes", 0), ("max_model_len", "many"), ("gpu_memory_utilization", 90)]
+)
+def test_a_form_names_the_field_that_cannot_be(field: str, value: object) -> None:
+    """By the server's own check, before there is a run."""
+    schema: Any = load("pivot").parameters.model_dump()
+    with pytest.raises(ValidationError, match=f"overrides.{field}"):
+        validate({"recipe": recipe_names()[0], "overrides": {field: value}}, schema, raise_on_error=True)
 
 
 def test_the_pivot_form_offers_recipes_and_plans_only_by_default() -> None:

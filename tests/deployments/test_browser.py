@@ -1,0 +1,56 @@
+"""What somebody does who has never seen the project: fill in the form, be refused, start, answer, decide, read the report."""
+
+import os
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+from prefect.client.orchestration import get_client
+
+from tests.browser import choose, field, flip, page, press, take_picture
+from tests.deployed import UNTESTED
+from tests.world import World
+
+__all__ = ["page"]
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_pivot_from_the_form_to_the_report(old_serves: World, page: Page, tmp_path: Path) -> None:
+    """Refused with the field named; then asked about the engine, asked about the new model, promoted, and told in a report."""
+    open_form(page)
+    choose(page, "recipe", UNTESTED)
+    take_picture(page, "form", tmp_path)
+    field(page, "Minutes to confirm").locator("input").fill("0")
+    press(page, "Submit")
+    page.get_by_text("overrides.confirm_minutes").first.wait_for()
+    field(page, "Minutes to confirm").locator("input").fill("10")
+    flip(page, "dry_run")
+    choose(page, "promotion", "person")
+    press(page, "Submit")
+    page.get_by_role("button", name="View run").first.click()
+
+    say_yes(page, "which was not tested here", tmp_path / "question")
+    say_yes(page, "unconfirmed. Try it, then decide", tmp_path / "promotion")
+    page.get_by_text("Completed", exact=True).first.wait_for()
+    assert old_serves.serving == UNTESTED
+    page.get_by_text("Artifacts", exact=True).click()
+    page.get_by_text("report", exact=True).first.click()
+    page.get_by_role("heading", name="promoted").wait_for()
+    take_picture(page, "report", tmp_path)
+
+
+def open_form(page: Page) -> None:
+    """The form of the deployment pivot."""
+    deployment = get_client(sync_client=True).read_deployment_by_name("pivot/pivot")
+    page.goto(f"{os.environ['PREFECT_API_URL'].removesuffix('/api')}/deployments/deployment/{deployment.id}/run")
+    field(page, "recipe").wait_for()
+
+
+def say_yes(page: Page, words: str, picture: Path) -> None:
+    """Wait until the run asks, read the words, answer yes."""
+    press(page, "Resume")
+    page.get_by_text(words).first.wait_for()
+    flip(page, "Yes, do it")
+    take_picture(page, picture.name, picture.parent)
+    press(page, "Submit")
+    page.get_by_text("Flow run resumed").last.wait_for()

@@ -1,0 +1,51 @@
+"""The button Retry: the same run begins anew, reads the facts again, and finds what is done and what the host did meanwhile."""
+
+import os
+import signal
+
+import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
+from prefect.client.schemas.objects import FlowRun, StateType
+
+from modelpivot.files import read_model
+from modelpivot.models.cutover import ProcessId
+from modelpivot.state.cutovers import read_cutover
+from modelpivot.state.runs import list_runs
+from tests.deployed import run_again, start, wait_for_state
+from tests.switching import wait_until
+from tests.world import World
+
+pytestmark = pytest.mark.usefixtures("worker")
+
+
+def read_logs(run: FlowRun) -> list[str]:
+    """What the run's page shows."""
+    return [log.message for log in get_client(sync_client=True).read_logs(LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run.id])))]
+
+
+def test_a_run_that_failed_goes_on_when_the_cause_is_mended(old_serves: World) -> None:
+    """A hook says no: Failed. Mended and run again: facts are read a second time, and the stage is done."""
+    run = start("stage/stage", recipe="hooked")
+    assert wait_for_state(run).name == "Failed"
+    (old_serves.root / "mended").touch()
+    run_again(run)
+    ended = wait_until(lambda: state if (state := wait_for_state(run)).name != "Failed" else None, what="the second end", deadline_s=120)
+    assert ended.name == "Staged", ended
+    logs = read_logs(run)
+    assert len([line for line in logs if line.startswith("preflight: reading")]) == 2
+    assert [line for line in logs if line.startswith("an earlier start of this run") and "came to: failed" in line]
+
+
+def test_a_run_that_was_lost_in_the_switch_finds_what_the_host_did(old_serves: World) -> None:
+    """SIGKILL of the flow's process while the new engine loads: Crashed. Run again, it takes the open switch up and promotes."""
+    run = start("pivot/pivot", recipe="slow", dry_run=False)
+    wait_until(lambda: (now := read_cutover(old_serves.state)) and now.phase == "readying", what="the new engine to load", deadline_s=120)
+    owner = read_model(list_runs(old_serves.state)[0].owner, ProcessId)
+    assert owner is not None
+    os.kill(owner.pid, signal.SIGKILL)
+    assert wait_for_state(run).type == StateType.CRASHED
+    run_again(run)
+    ended = wait_until(lambda: state if not (state := wait_for_state(run)).is_crashed() else None, what="the second end", deadline_s=120)
+    assert (ended.type, old_serves.serving) == (StateType.COMPLETED, "slow"), ended
+    assert [line for line in read_logs(run) if line.startswith("taking up the switch")]
