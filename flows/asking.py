@@ -28,6 +28,17 @@ def about_plan(plan: Plan) -> Request:
     return Request(what=f"go on with {plan.recipe.name}", markdown="\n".join(lines), about=about)
 
 
+def about_hour(release_id: str, window: str, opens_at: float | None) -> Request:
+    """Whether to switch outside the hours in which this host may be without its service."""
+    opens = time.strftime(", which opens next at %H:%M UTC on %d %B", time.gmtime(opens_at)) if opens_at else ""
+    lines = [
+        f"**{release_id}** is staged and proved. A switch now stops what serves for some minutes, outside this host's window: {window}{opens}.",
+        "",
+        "No, or no answer within a day: what serves goes on, what is staged stays for a cutover in the window.",
+    ]
+    return Request(what=f"switch to {release_id} outside the window", markdown="\n".join(lines), about=f"{release_id} outside {window}")
+
+
 def about_promotion(cutover: Cutover, base_url: str, measurements: Sequence[Measurement], checks: Sequence[Check]) -> Request:
     """Whether the candidate that serves unconfirmed is kept, with its figures and the time when the switch goes back by itself."""
     until = cutover.confirm_by or time.time() + NO_DEADLINE_S

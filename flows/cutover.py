@@ -6,7 +6,7 @@ Runs on the host's worker and only asks: the minutes in which nothing serves bel
 from prefect import State, flow
 
 from flows import tasks
-from flows.agreeing import agree
+from flows.agreeing import agree, agree_to_the_hour
 from flows.carry import Ending, carry_out, held_host
 from flows.choosing import choose_recipe
 from flows.confirming import confirm, require_askable, settle
@@ -53,11 +53,12 @@ def cutover(
     return carry_out("cutover", recipe, host, hub, body)
 
 
-def cut_over(context: Context, recipe: Recipe, before: Plan, promotion: Promotion = "gate") -> Ending:
+def cut_over(context: Context, recipe: Recipe, before: Plan, promotion: Promotion, *, is_agreed: bool) -> Ending:
     """Facts again, plan again, then the switch, the measurement and the promotion. PreconditionError when something new stands in the way."""
     plan = decide(context, pin_recipe(recipe, before))
     require_nothing_new(before, plan)
     release = require_staged(context, before, plan)
+    agree_to_the_hour(context, release.id, is_agreed=is_agreed)
     return confirm(context, recipe, tasks.serve(context, release, recipe), promotion)
 
 
@@ -86,4 +87,4 @@ def _cutover(context: Context, recipe: Recipe, agreed: bool, promotion: Promotio
         agree(context, plan, is_agreed=agreed)
         if plan.is_no_change:
             return Ending("no_change", f"{plan.from_release} serves this recipe already")
-        return cut_over(context, recipe, plan, promotion)
+        return cut_over(context, recipe, plan, promotion, is_agreed=agreed)

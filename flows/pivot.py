@@ -68,4 +68,4 @@ def _pivot(context: Context, recipe: Recipe, agreed: bool, promotion: Promotion)
         if plan.is_no_change:
             return Ending("no_change", f"{plan.from_release} serves this recipe already")
         stage_candidate(context, plan)
-        return cut_over(context, recipe, plan, promotion)
+        return cut_over(context, recipe, plan, promotion, is_agreed=agreed)

@@ -1,5 +1,6 @@
 """Whole pivots on a real Hub, real uv, a real Prefect and a real switch; the engine is the stand-in."""
 
+import time
 from pathlib import Path
 
 from modelpivot.models.result import ExitCode
@@ -107,6 +108,21 @@ def test_stage_cutover_and_rollback_are_runs_of_their_own(world: World) -> None:
     assert (back.outcome, back.exit_code, world.serving) == ("promoted", 0, "old"), world.tell(back)
     run = read_flow_run(back)
     assert run.name == "rollback on gpu-test" and run.state and run.state.name == "Completed"
+
+
+def test_outside_its_window_a_host_is_not_switched_without_a_yes(world: World) -> None:
+    """Staged and proved, then Blocked with the hours: the old model serves on. With a yes the same candidate is served."""
+    world.recipe("hourly", repo="new")
+    host, later = world.host, time.gmtime(time.time() + 6 * 3600)
+    world.host = host.model_copy(update={"window": f"{later.tm_hour:02}:00-{(later.tm_hour + 1) % 24:02}:00 UTC"})
+    try:
+        refused = world.run("pivot", recipe="hourly", dry_run=False)
+        served = world.run("cutover", recipe="hourly", agreed=True)
+    finally:
+        world.host = host
+    assert (refused.outcome, refused.exit_code) == ("blocked", 3) and "window" in refused.message, world.tell(refused)
+    assert "view" in [stage.name for stage in refused.stages] or "check shards" in [stage.name for stage in refused.stages]
+    assert (served.outcome, world.serving) == ("promoted", "hourly"), world.tell(served)
 
 
 def test_a_recipe_of_ones_own_is_taken_by_its_path(world: World, tmp_path: Path) -> None:
