@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from flows.approval import Request
 from flows.markdown import checks_table, measured_table
 from modelpivot.models.benchmark import Check, Measurement
+from modelpivot.models.cleanup import CleanupPlan
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.plan import Plan
+from modelpivot.models.reclaim import ReclaimPlan
+from modelpivot.models.size import say_bytes
+from modelpivot.plans.room_markdown import cleanup_markdown, room_markdown
 
 NO_DEADLINE_S = 7200.0
 
@@ -69,3 +73,35 @@ def about_starts(release: str, starts: int) -> Request:
     """Whether an engine may be stopped and started for a measurement."""
     text = f"**{release}** would be measured in {starts} starts: it is stopped and started again {starts - 1} times, a downtime each."
     return Request(what=f"start {release} again {starts - 1} times", markdown=f"{text}\n\nNo answer within a day: nothing is done.")
+
+
+def about_reclaim(made: ReclaimPlan) -> Request:
+    """Whether everything that asks for no more than a yes may go: what it is, how much it frees, what is lost with it."""
+    freed = sum(item.found.frees_bytes for item in made.items if item.ask == "yes")
+    lines = [
+        f"A yes deletes what is listed under *May go* and frees {say_bytes(freed)}, at least. There is no way back.",
+        "",
+        room_markdown(made),
+        "",
+        "No answer within a day: nothing is deleted.",
+    ]
+    return Request(what=f"delete {say_bytes(freed)}", markdown="\n".join(lines), about=_offered(made))
+
+
+def about_cleanup(made: CleanupPlan) -> Request:
+    """Whether what is named may stop, and everything that asks for no more than a yes may go."""
+    names = ", ".join(each.name for each in made.to_stop)
+    stops = f"stops {names}: **nothing serves then** until somebody starts it again. It also" if names else "stops nothing. It"
+    lines = [
+        f"A yes {stops} deletes what is listed under *May go*; for that there is no way back.",
+        "",
+        cleanup_markdown(made),
+        "",
+        "No answer within a day: nothing is stopped and nothing is deleted.",
+    ]
+    return Request(what=f"clean up ({names or 'nothing stops'})", markdown="\n".join(lines), about=f"{names}\n{_offered(made.reclaim)}")
+
+
+def _offered(made: ReclaimPlan) -> str:
+    """What an answer holds for: these things with these contents."""
+    return "\n".join(f"{item.id} {' '.join(part.digest for part in item.found.parts)}" for item in made.items if item.ask == "yes")

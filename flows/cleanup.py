@@ -3,8 +3,12 @@
 from prefect import State, flow
 
 from flows import tasks
+from flows.approval import ask
+from flows.asking import about_cleanup
 from flows.carry import Ending, carry_out
 from flows.forms import HostBlock, name_run
+from flows.queueing import is_deployed
+from modelpivot.models.cleanup import CleanupPlan
 from modelpivot.models.reclaim import Kind
 from modelpivot.stages.cleanup import say_cleaned, say_cleanup
 from modelpivot.stages.context import Context
@@ -25,7 +29,7 @@ def cleanup(
     Args:
         stop: Release or service to stop, by name. Nothing serves then, until somebody starts it again (rollback does).
         dry_run: Show all of it, change nothing.
-        agreed: Yes, stop what is named, and let everything go that asks for no more than a yes.
+        agreed: Yes, stop what is named, and let everything go that asks for no more than a yes. Off: the run shows all of it, and asks.
         named: Ids of things that go only by their name, as a dry run shows them.
         only: These kinds alone; empty: all.
         host: The GPU host; left out, the worker's own.
@@ -35,7 +39,17 @@ def cleanup(
         made = tasks.plan_cleanup(context, stop, only)
         if dry_run:
             return Ending("planned", say_cleanup(made))
-        done = tasks.cleanup(context, made, Agreed(is_agreed=agreed, named=named), stop, only)
+        is_agreed = agreed or _asks(context, made, named)
+        done = tasks.cleanup(context, made, Agreed(is_agreed=is_agreed, named=named), stop, only)
         return Ending("cleaned", say_cleaned(done))
 
     return carry_out("cleanup", "cleanup", host, None, body)
+
+
+def _asks(context: Context, made: CleanupPlan, named: list[str]) -> bool:
+    """Whether a person said yes to what stops and goes with one; where nobody can be asked, or something blocks it, the stage decides."""
+    offered = any(item.ask == "yes" for item in made.reclaim.items) and not named
+    if made.blockers or not is_deployed() or not (made.to_stop or offered):
+        return False
+    ask(context, about_cleanup(made))
+    return True

@@ -3,9 +3,12 @@
 from prefect import State, flow
 
 from flows import tasks
+from flows.approval import ask
+from flows.asking import about_reclaim
 from flows.carry import Ending, carry_out
 from flows.forms import HostBlock, name_run
-from modelpivot.models.reclaim import Kind
+from flows.queueing import is_deployed
+from modelpivot.models.reclaim import Kind, ReclaimPlan
 from modelpivot.stages.context import Context
 from modelpivot.stages.reclaim import Agreed, require_all_gone, say_done, say_plan
 
@@ -22,7 +25,7 @@ def reclaim(
 
     Args:
         dry_run: Show what may go and what stays, change nothing.
-        agreed: Yes to everything that asks for no more than a yes. Weights that exist nowhere else are none of it.
+        agreed: Yes to everything that asks for no more than a yes; weights that exist nowhere else are none of it. Off: the run shows all of it, and asks.
         named: Ids of things that go only by their name, as a dry run shows them.
         only: These kinds alone; empty: all.
         host: The GPU host; left out, the worker's own.
@@ -32,8 +35,17 @@ def reclaim(
         made = tasks.plan_reclaim(context, only)
         if dry_run:
             return Ending("planned", say_plan(made))
-        done = tasks.reclaim(context, made, Agreed(is_agreed=agreed, named=named))
+        is_agreed = agreed or _asks(context, made, named)
+        done = tasks.reclaim(context, made, Agreed(is_agreed=is_agreed, named=named))
         require_all_gone(done)
         return Ending("reclaimed", say_done(done))
 
     return carry_out("reclaim", "reclaim", host, None, body)
+
+
+def _asks(context: Context, made: ReclaimPlan, named: list[str]) -> bool:
+    """Whether a person said yes to what may go with one; where nobody can be asked, or ids say it all, the stage decides."""
+    if named or not is_deployed() or not any(item.ask == "yes" for item in made.items):
+        return False
+    ask(context, about_reclaim(made))
+    return True

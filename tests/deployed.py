@@ -30,7 +30,7 @@ def deployed(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
     One recipe asks a question; `hasty` waits seconds for a word, `hooked` for a file, `slow` loads for long, `big` has much to fetch.
     """
     made = make_world(tmp_path_factory.mktemp("deployed"))
-    made.host = made.host.model_copy(update={"name": "gpu-01"})
+    made.host = made.host.model_copy(update={"name": "gpu-01", "reclaim_after_s": 0, "hub_cache": made.root / "hub-cache"})
     build_wheel(made.root / "wheels", "1.1")
     made.recipe("big")
     made.recipe("hooked", repo="new", hooks={"before": [f"test -e {made.root / 'mended'}"]})

@@ -8,7 +8,8 @@ from playwright.sync_api import Page
 from prefect.client.orchestration import get_client
 
 from tests.browser import choose, field, flip, page, press, take_picture
-from tests.deployed import UNTESTED
+from tests.deployed import UNTESTED, start, wait_for_state
+from tests.reclaiming import Pile
 from tests.world import World
 
 __all__ = ["page"]
@@ -39,18 +40,34 @@ def test_a_pivot_from_the_form_to_the_report(old_serves: World, page: Page, tmp_
     take_picture(page, "report", tmp_path)
 
 
+@pytest.mark.usefixtures("worker")
+def test_a_deletion_is_shown_and_agreed_to(old_serves: World, page: Page, tmp_path: Path) -> None:
+    """The form says what goes, how much it frees and what is lost; until the yes all of it is there, afterwards it is gone."""
+    weights = Pile(old_serves.root).weights("acme/retired")
+    run = start("reclaim/reclaim", dry_run=False, only=["weights"])
+    page.goto(f"{ui()}/runs/flow-run/{run.id}")
+    say_yes(page, "There is no way back", tmp_path / "deletion", is_there=weights)
+    assert wait_for_state(run).name == "Reclaimed" and not weights.exists() and old_serves.serving == "old"
+
+
+def ui() -> str:
+    """Where the pages are."""
+    return os.environ["PREFECT_API_URL"].removesuffix("/api")
+
+
 def open_form(page: Page) -> None:
     """The form of the deployment pivot."""
     deployment = get_client(sync_client=True).read_deployment_by_name("pivot/pivot")
-    page.goto(f"{os.environ['PREFECT_API_URL'].removesuffix('/api')}/deployments/deployment/{deployment.id}/run")
+    page.goto(f"{ui()}/deployments/deployment/{deployment.id}/run")
     field(page, "recipe").wait_for()
 
 
-def say_yes(page: Page, words: str, picture: Path) -> None:
-    """Wait until the run asks, read the words, answer yes."""
+def say_yes(page: Page, words: str, picture: Path, *, is_there: Path | None = None) -> None:
+    """Wait until the run asks, read the words, answer yes; what it is about is there until then."""
     press(page, "Resume")
     page.get_by_text(words).first.wait_for()
     flip(page, "Yes, do it")
     take_picture(page, picture.name, picture.parent)
+    assert is_there is None or is_there.exists()
     press(page, "Submit")
     page.get_by_text("Flow run resumed").last.wait_for()

@@ -1,0 +1,73 @@
+"""What a person is asked: what would be done, how much it is, and what silence means; and what an answer holds for."""
+
+import time
+from pathlib import Path
+
+from flows.asking import about_hour, about_plan, about_promotion, about_reclaim
+from modelpivot.facts.reclaimable import read_reclaimable
+from modelpivot.models.benchmark import Check, Measurement
+from modelpivot.models.cutover import Cutover, Lost
+from modelpivot.models.plan import Plan, Question
+from modelpivot.models.recipe import Deadlines
+from modelpivot.plans.reclaim import plan_reclaim
+from modelpivot.recipes import read_recipe
+from modelpivot.state.paths import StatePaths
+from tests.reclaiming import Pile
+
+
+def make_plan(text: str) -> Plan:
+    return Plan(
+        recipe=read_recipe("demo"),
+        from_release="old-1",
+        candidate=None,
+        manifest=None,
+        resolution=None,
+        questions=[Question(id="downgrade", text=text)],
+        strategy="stage first: 540.1 GB (503.0 GiB) come beside what serves",
+    )
+
+
+def test_an_answer_holds_for_the_question_as_it_was_read() -> None:
+    """Every question, how much comes, and what silence means; other packages are another question, another disk figure is not."""
+    asked = about_plan(make_plan("numpy goes down 2.4.2 -> 2.2.6?"))
+    for words in ("numpy goes down 2.4.2 -> 2.2.6?", "540.1 GB", "No answer within a day"):
+        assert words in asked.markdown
+    other = make_plan("numpy goes down 2.4.2 -> 2.2.6?").model_copy(update={"strategy": "stage first"})
+    assert about_plan(other).about == asked.about != about_plan(make_plan("numpy goes down 2.4.2 -> 1.26?")).about
+
+
+def test_the_last_word_on_a_model_is_asked_with_its_figures_and_its_hour() -> None:
+    """Release, address, lost requests, figures, checks, and when it goes back by itself; the question ends with the switch."""
+    cutover = Cutover(
+        id="c",
+        run_id="r",
+        from_release="old-1",
+        to_release="new-1",
+        deadlines=Deadlines(),
+        lock_token="t",
+        created_at=0,
+        confirm_by=time.time() + 600,
+        lost=Lost(asked=9, lost_requests=3, downtime_s=4.2),
+    )
+    measured = Measurement(workload="single", requests=8, successes=8, concurrency=1, output_tokens_per_s=61.5)
+    asked = about_promotion(cutover, "http://here:8000", [measured], [Check(name="floor", passed=True)])
+    for words in ("new-1", "http://here:8000", "3 requests lost in 4.2 s", "61.5", "| floor | yes |", "goes back to old-1"):
+        assert words in asked.markdown
+    assert 590 < asked.timeout_s <= 600 and asked.about == "c"
+
+
+def test_an_hour_outside_the_window_is_told_with_the_next_one() -> None:
+    """The host's own words for its window, and when it opens."""
+    asked = about_hour("new-1", "Sun-Thu 01:00-05:00 UTC", 3600.0)
+    assert "Sun-Thu 01:00-05:00 UTC, which opens next at 01:00 UTC" in asked.markdown
+
+
+def test_a_deletion_is_asked_with_what_goes_and_how_much(tmp_path: Path) -> None:
+    """Each thing with its bytes; a yes holds for these contents, and for others not."""
+    pile = Pile(tmp_path)
+    weights = pile.weights()
+    asked = about_reclaim(plan_reclaim(pile.host, read_reclaimable(pile.host, StatePaths(pile.host.state_dir))))
+    assert "weights:acme--old" in asked.markdown and "There is no way back" in asked.markdown and "kB" in asked.what
+    next(path for path in weights.rglob("*") if path.is_file() and path.stat().st_size).write_bytes(b"other")
+    again = about_reclaim(plan_reclaim(pile.host, read_reclaimable(pile.host, StatePaths(pile.host.state_dir))))
+    assert again.about != asked.about
