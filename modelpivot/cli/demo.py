@@ -1,13 +1,17 @@
 """demo: the whole pivot on this machine."""
 
+import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from modelpivot.cli.output import AsJson, answer, console, in_time, log_console
+
+if TYPE_CHECKING:
+    from modelpivot.demo.places import DemoPlaces
 
 
 def what_next(root: Path) -> list[str]:
@@ -15,6 +19,7 @@ def what_next(root: Path) -> list[str]:
     where = "" if root == Path(".demo").resolve() else f"MODELPIVOT_DEMO_DIR={root} "
     return [
         f"Break the new model: {where}make demo DEMO='--fail probe' (or ready, bench)",
+        f'Pivot it from a UI: eval "$({where}{sys.argv[0]} demo --env)"; {sys.argv[0]} up',
         f"Look: MODELPIVOT_STATE_DIR={root / 'state'} {sys.argv[0]} status",
         f"Stop everything: {where}make demo DEMO=--stop",
     ]
@@ -38,12 +43,18 @@ def demo(
         FailAt | None, typer.Option(help="Break the new model at this point: the old one must answer in the end (exit 4).")
     ] = None,
     stop: Annotated[bool, typer.Option("--stop", help="End what an earlier demo left up: engine, local Hub, Prefect server.")] = False,
+    env: Annotated[
+        bool, typer.Option("--env", help="Print the variables of the demo's host, for a shell: `modelpivot up` then pivots it from a UI.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """The whole pivot on this machine, no GPU: tiny models from a local Hub, real vLLM on the CPU, real Prefect."""
     from modelpivot.demo.places import demo_places
 
     places = demo_places()
+    if env:
+        sys.stdout.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in _host_variables(places).items())
+        return
     if stop:
         from modelpivot.demo.stopping import Stopped, stop_demo
 
@@ -54,6 +65,18 @@ def demo(
             console().print("\n".join(f"ended {what}" for what in ended) or "nothing of the demo runs")
         return
     _carry_out(fail.value if fail else None, as_json=as_json)
+
+
+def _host_variables(places: "DemoPlaces") -> dict[str, str]:
+    """The host that a finished demo left up; PreconditionError when it is not up."""
+    from modelpivot.demo.services import read_running
+    from modelpivot.errors import PreconditionError
+    from modelpivot.settings import to_environment
+
+    running = read_running(places)
+    if running.hub is None:
+        raise PreconditionError(f"no demo is up in {places.root}", hint="make demo, and leave it up")
+    return to_environment(places.host(running.hub.url, running.engine_port))
 
 
 def _carry_out(fail: str | None, *, as_json: bool) -> None:
