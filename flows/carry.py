@@ -21,7 +21,7 @@ from flows.earlier import origin, say_earlier
 from flows.markdown import report_markdown
 from flows.poster import POSTER
 from flows.queueing import may_queue, queue_again
-from flows.tell import PrefectListener, emit_outcome, show_markdown
+from flows.tell import PrefectListener, emit_outcome, show_link, show_markdown
 from modelpivot.errors import CommandFailed, GateFailed, HostHeld, PivotError, SwitchFailed
 from modelpivot.models.host import HostConfig
 from modelpivot.models.result import ExitCode, RunOutcome, RunResult
@@ -157,6 +157,8 @@ def _end(flow_name: str, context: Context) -> RunResult:
     result = write_report(context.state, context.run.id)
     pictures = try_draw_run(context.state, context.run.id)
     show_markdown("report", report_markdown(result, pictures), title=f"{flow_name}: {result.outcome}")
+    if result.base_url and result.released:
+        show_link("service", f"{result.base_url}/v1/models", title=f"{result.released} answers on {context.host.name}")
     emit_outcome(flow_name, context.host, result)
     POSTER.drain(HAND_OVER_S)
     return result

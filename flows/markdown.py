@@ -5,16 +5,18 @@ from pathlib import Path
 
 from modelpivot.models.benchmark import Check, Measurement
 from modelpivot.models.manifest import Verified
+from modelpivot.models.packages import Answer, PackageChange
 from modelpivot.models.result import RunResult
 from modelpivot.models.size import say_bytes
 from modelpivot.plans.markdown import patched_markdown
 
+ANSWERS: dict[Answer, str] = {"pass": "passes", "consent": "**asked about**", "block": "**refused**"}
 SHOWN_ROWS = 300
 """Rows of a shard table in an artifact; the whole table lies in the run's folder."""
 
 
 def shards_markdown(verified: Verified | None, checks: Sequence[Check]) -> str:
-    """The shard table with its verdict, and every check over it."""
+    """The shard table with its verdict, what is wrong first, and every check over it."""
     lines = ["# Shards", ""]
     if verified:
         verdict = verified.verdict
@@ -25,12 +27,19 @@ def shards_markdown(verified: Verified | None, checks: Sequence[Check]) -> str:
     if verified:
         rows = [
             (row.path, _size(row.found_size), (row.found_digest or "-")[:12], row.tensors, row.dtypes, row.problems)
-            for row in verified.table
+            for row in sorted(verified.table, key=lambda row: not row.problems)
         ]
         lines += table("Files", ("file", "size", "digest", "tensors", "dtypes", "problems"), rows[:SHOWN_ROWS])
         if len(rows) > SHOWN_ROWS:
             lines.append(f"... and {len(rows) - SHOWN_ROWS} more, in the run's folder")
     return "\n".join(lines)
+
+
+def packages_markdown(changes: Sequence[PackageChange]) -> str:
+    """Every package that would be another one than in the environment that serves now; what needs a word first."""
+    rows = [(one.name, one.before or "-", one.after or "-", ", ".join(one.classes), ANSWERS[one.answer]) for one in changes]
+    head = f"{len(rows)} packages differ from the environment that serves now, which is not touched: the new one is built beside it."
+    return "\n".join([head, "", *_table("", ("package", "now", "then", "what it is", "answer"), rows)])
 
 
 def report_markdown(result: RunResult, pictures: Path | None = None) -> str:

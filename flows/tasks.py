@@ -14,7 +14,7 @@ from prefect.futures import as_completed
 from prefect.tasks import Task
 
 from flows.following import Relay, follow, is_open, require_open, require_promoted
-from flows.markdown import shards_markdown
+from flows.markdown import packages_markdown, shards_markdown
 from flows.tell import PrefectListener, show_markdown
 from modelpivot.errors import TransientError
 from modelpivot.files import read_model
@@ -75,6 +75,8 @@ def plan(context: Context, recipe: Recipe, facts: Facts) -> Plan:
     """Decide, and show what was decided."""
     made = make_plan(context, recipe, facts)
     show_markdown(f"plan {recipe.name}", plan_markdown(made), title=f"What a pivot to {recipe.name} would do")
+    if made.packages:
+        show_markdown(f"packages {recipe.name}", packages_markdown(made.packages), title=f"Packages of {recipe.name}'s engine")
     return made
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
-from prefect.artifacts import create_markdown_artifact, create_progress_artifact, update_progress_artifact
+from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_progress_artifact, update_progress_artifact
 from prefect.events import emit_event
 from prefect.exceptions import MissingContextError
 from prefect.logging import get_run_logger
@@ -98,6 +98,11 @@ def describe_progress(event: Event) -> str:
 def show_markdown(key: str, markdown: str, *, title: str) -> None:
     """A markdown artifact of this flow or task run, handed over soon."""
     POSTER.put(key, partial(create_markdown_artifact, markdown, key=_key(key), description=title))
+
+
+def show_link(key: str, link: str, *, title: str) -> None:
+    """A link artifact of this flow run, handed over soon."""
+    POSTER.put(key, partial(create_link_artifact, link, link_text=link, key=_key(key), description=title))
 
 
 def emit_outcome(flow_name: str, host: HostConfig, result: RunResult) -> None:

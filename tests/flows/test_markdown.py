@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from flows.markdown import SHOWN_ROWS, report_markdown, shards_markdown
+from flows.markdown import SHOWN_ROWS, packages_markdown, report_markdown, shards_markdown
 from modelpivot.models.benchmark import Check
 from modelpivot.models.manifest import Counts, Problem, ShardRow, Verdict, Verified
 from modelpivot.models.patched import PatchedFile
+from modelpivot.models.packages import PackageChange
 from modelpivot.models.plan import Blocker, Choice, Plan, Question, Step
 from modelpivot.models.result import RunResult, StageTime
 from modelpivot.plans.markdown import plan_markdown
@@ -75,3 +76,17 @@ def test_a_report_tells_what_answers_where_and_what_was_lost() -> None:
     for words in ("# returned", "too slow", "old-1", "new-1", "1.2 s", "http://here:8000", "| serve | 61.2 | done |", "`KeyError: x`"):
         assert words in text
     assert "| answers now | nothing |" in report_markdown(result.model_copy(update={"released": None}))
+
+
+def test_what_is_wrong_stands_first_in_the_shard_table() -> None:
+    """The last of a thousand shards, failed, is the first row: a bounded table must not hide it."""
+    verified = make_verified(1000, [])
+    table = [*verified.table[:-1], verified.table[-1].model_copy(update={"problems": "HASH_MISMATCH"})]
+    text = shards_markdown(verified.model_copy(update={"table": table}), [])
+    assert text.index("model-00999.safetensors") < text.index("model-00000.safetensors")
+
+
+def test_package_changes_say_from_what_to_what_and_what_is_asked() -> None:
+    """Name, both versions, class and answer, a row each."""
+    change = PackageChange(name="numpy", before="2.4.2", after="2.2.6", classes=["downgrade"], answer="consent")
+    assert "| numpy | 2.4.2 | 2.2.6 | downgrade | **asked about** |" in packages_markdown([change])

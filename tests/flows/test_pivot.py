@@ -150,5 +150,5 @@ def test_a_pivot_promotes_and_shows_every_step(world: World) -> None:
     assert all(one.state and one.state.is_completed() for one in runs)
     names = list(dict.fromkeys(task_name(one) for one in runs))
     assert [name for name in names if name in ORDER] == ORDER and set(names) - set(ORDER) == {"download", "hooks before", "hooks after"}
-    assert set(read_artifacts(run)) >= {"plan-new", "download", "shards-new", "report"}
+    assert set(read_artifacts(run)) >= {"plan-new", "download", "shards-new", "report", "service"}
     wait_until(count_events("modelpivot.pivot.promoted"), what="the outcome as an event")
