@@ -5,8 +5,8 @@ from pathlib import Path
 from flows.markdown import SHOWN_ROWS, packages_markdown, report_markdown, shards_markdown
 from modelpivot.models.benchmark import Check
 from modelpivot.models.manifest import Counts, Problem, ShardRow, Verdict, Verified
-from modelpivot.models.patched import PatchedFile
 from modelpivot.models.packages import PackageChange
+from modelpivot.models.patched import PatchedFile
 from modelpivot.models.plan import Blocker, Choice, Plan, Question, Step
 from modelpivot.models.result import RunResult, StageTime
 from modelpivot.plans.markdown import plan_markdown
