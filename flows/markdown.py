@@ -39,7 +39,7 @@ def packages_markdown(changes: Sequence[PackageChange]) -> str:
     """Every package that would be another one than in the environment that serves now; what needs a word first."""
     rows = [(one.name, one.before or "-", one.after or "-", ", ".join(one.classes), ANSWERS[one.answer]) for one in changes]
     head = f"{len(rows)} packages differ from the environment that serves now, which is not touched: the new one is built beside it."
-    return "\n".join([head, "", *_table("", ("package", "now", "then", "what it is", "answer"), rows)])
+    return "\n".join([head, "", *table("", ("package", "now", "then", "what it is", "answer"), rows)])
 
 
 def report_markdown(result: RunResult, pictures: Path | None = None) -> str:
