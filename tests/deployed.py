@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId
 from prefect.client.schemas.objects import FlowRun, State, StateType
 from prefect.states import Scheduled
 
@@ -81,6 +82,20 @@ def start(deployment: str, **parameters: Any) -> FlowRun:
     client = get_client(sync_client=True)
     found = client.read_deployment_by_name(deployment)
     return client.create_flow_run_from_deployment(found.id, parameters={**found.parameters, **parameters})
+
+
+def newest_run(deployment: str) -> FlowRun:
+    """The run that somebody just started from the form; waits for one that goes on."""
+    client = get_client(sync_client=True)
+    only = FlowRunFilter(deployment_id=FlowRunFilterDeploymentId(any_=[client.read_deployment_by_name(deployment).id]))
+
+    def read() -> FlowRun | None:
+        found = max(
+            client.read_flow_runs(flow_run_filter=only), key=lambda run: run.created.timestamp() if run.created else 0, default=None
+        )
+        return found if found and found.state and not found.state.is_final() else None
+
+    return wait_until(read, what=f"a run of {deployment}", deadline_s=60)
 
 
 def read_state(run: FlowRun) -> State[Any]:
