@@ -1,17 +1,16 @@
-"""What a person is asked, in words: pure texts that say what would be done and how much it is."""
+"""What a person is asked, in words: pure texts that say what would be done and how much it is. Lists, no tables: the form is narrow."""
 
 import time
 from collections.abc import Sequence
 
 from flows.approval import Request
-from flows.markdown import checks_table, measured_table
 from modelpivot.models.benchmark import Check, Measurement
 from modelpivot.models.cleanup import CleanupPlan
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.plan import Plan
 from modelpivot.models.reclaim import ReclaimPlan
 from modelpivot.models.size import say_bytes
-from modelpivot.plans.room_markdown import cleanup_markdown, room_markdown
+from modelpivot.stages.benchmark import say_measurement
 
 NO_DEADLINE_S = 7200.0
 
@@ -53,10 +52,19 @@ def about_promotion(cutover: Cutover, base_url: str, measurements: Sequence[Meas
         f"No answer: the host {else_what} by itself at {time.strftime('%H:%M:%S UTC on %d %B', time.gmtime(until))}. "
         f"No: it goes back now. The switch so far: {cutover.lost.lost_requests} requests lost in {cutover.lost.downtime_s:.1f} s.",
         "",
-        *measured_table(measurements),
-        *checks_table(checks),
+        *(f"- {say_measurement(measurement)}" for measurement in measurements),
+        *_say_checks(checks),
     ]
     return Request(what=f"promote {cutover.to_release}", markdown="\n".join(lines), timeout_s=until - time.time(), about=cutover.id)
+
+
+def _say_checks(checks: Sequence[Check]) -> list[str]:
+    """How many passed, and each that did not."""
+    passed = [check for check in checks if check.passed]
+    failed = [f"- **no**: {check}" for check in checks if not check.passed]
+    return (
+        [f"- {len(passed)} of {len(checks)} checks passed", *failed] if checks else ["- nothing was measured: the recipe names no workload"]
+    )
 
 
 def about_rollback(current: str | None, previous: str) -> Request:
@@ -79,9 +87,9 @@ def about_reclaim(made: ReclaimPlan) -> Request:
     """Whether everything that asks for no more than a yes may go: what it is, how much it frees, what is lost with it."""
     freed = sum(item.found.frees_bytes for item in made.items if item.ask == "yes")
     lines = [
-        f"A yes deletes what is listed under *May go* and frees {say_bytes(freed)}, at least. There is no way back.",
+        f"A yes deletes this and frees **{say_bytes(freed)}**, at least. There is no way back.",
         "",
-        room_markdown(made),
+        *_list_offered(made),
         "",
         "No answer within a day: nothing is deleted.",
     ]
@@ -93,13 +101,23 @@ def about_cleanup(made: CleanupPlan) -> Request:
     names = ", ".join(each.name for each in made.to_stop)
     stops = f"stops {names}: **nothing serves then** until somebody starts it again. It also" if names else "stops nothing. It"
     lines = [
-        f"A yes {stops} deletes what is listed under *May go*; for that there is no way back.",
+        f"A yes {stops} deletes this, for which there is no way back:",
         "",
-        cleanup_markdown(made),
+        *_list_offered(made.reclaim),
         "",
         "No answer within a day: nothing is stopped and nothing is deleted.",
     ]
     return Request(what=f"clean up ({names or 'nothing stops'})", markdown="\n".join(lines), about=f"{names}\n{_offered(made.reclaim)}")
+
+
+def _list_offered(made: ReclaimPlan) -> list[str]:
+    """What goes with a yes: what it is, how much it frees, what is lost; how many things do not go."""
+    going = [item for item in made.items if item.ask == "yes"]
+    lines = [f"- {item.found.what}: frees {say_bytes(item.found.frees_bytes)}; costs {item.found.costs}" for item in going]
+    named = len(made.items) - len(going)
+    left = [f"{len(made.kept)} things stay, each with its reason in the artifact of this run"]
+    left += [f"{named} go only by their id"] if named else []
+    return [*(lines or ["- nothing"]), "", f"{'; '.join(left)}.", *(f"\nNote: {warning}." for warning in made.warnings)]
 
 
 def _offered(made: ReclaimPlan) -> str:

@@ -49,9 +49,9 @@ def test_the_last_word_on_a_model_is_asked_with_its_figures_and_its_hour() -> No
         confirm_by=time.time() + 600,
         lost=Lost(asked=9, lost_requests=3, downtime_s=4.2),
     )
-    measured = Measurement(workload="single", requests=8, successes=8, concurrency=1, output_tokens_per_s=61.5)
+    measured = Measurement(workload="single", requests=8, successes=8, concurrency=1, output_tokens_per_s=61.5, median_ttft_ms=210)
     asked = about_promotion(cutover, "http://here:8000", [measured], [Check(name="floor", passed=True)])
-    for words in ("new-1", "http://here:8000", "3 requests lost in 4.2 s", "61.5", "| floor | yes |", "goes back to old-1"):
+    for words in ("new-1", "http://here:8000", "3 requests lost in 4.2 s", "61.5 tokens/s", "1 of 1 checks passed", "goes back to old-1"):
         assert words in asked.markdown
     assert 590 < asked.timeout_s <= 600 and asked.about == "c"
 
@@ -67,7 +67,12 @@ def test_a_deletion_is_asked_with_what_goes_and_how_much(tmp_path: Path) -> None
     pile = Pile(tmp_path)
     weights = pile.weights()
     asked = about_reclaim(plan_reclaim(pile.host, read_reclaimable(pile.host, StatePaths(pile.host.state_dir))))
-    assert "weights:acme--old" in asked.markdown and "There is no way back" in asked.markdown and "kB" in asked.what
+    assert (
+        "weights of acme/old" in asked.markdown
+        and "frees" in asked.markdown
+        and "There is no way back" in asked.markdown
+        and "kB" in asked.what
+    )
     next(path for path in weights.rglob("*") if path.is_file() and path.stat().st_size).write_bytes(b"other")
     again = about_reclaim(plan_reclaim(pile.host, read_reclaimable(pile.host, StatePaths(pile.host.state_dir))))
     assert again.about != asked.about
