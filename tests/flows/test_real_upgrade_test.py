@@ -21,7 +21,7 @@ from tests.engine_environment import ENGINE, OLDER, engine_environment, engine_h
 from tests.switching import free_port
 
 __all__ = ["engine_environment", "engine_host", "engine_models"]
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.engine, pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture
