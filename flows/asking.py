@@ -115,9 +115,9 @@ def _list_offered(made: ReclaimPlan) -> list[str]:
     going = [item for item in made.items if item.ask == "yes"]
     lines = [f"- {item.found.what}: frees {say_bytes(item.found.frees_bytes)}; costs {item.found.costs}" for item in going]
     named = len(made.items) - len(going)
-    left = [f"{len(made.kept)} things stay, each with its reason in the artifact of this run"]
-    left += [f"{named} go only by their id"] if named else []
-    return [*(lines or ["- nothing"]), "", f"{'; '.join(left)}.", *(f"\nNote: {warning}." for warning in made.warnings)]
+    left = [f"what stays ({len(made.kept)}) is listed with its reasons in the artifact of this run"]
+    left += [f"{named} more would go only by name"] if named else []
+    return [*(lines or ["- nothing"]), "", f"{'; '.join(left).capitalize()}.", *(f"\nNote: {warning}." for warning in made.warnings)]
 
 
 def _offered(made: ReclaimPlan) -> str:
