@@ -1,5 +1,9 @@
 """The model in a few words, for the person who reads the plan. Pure."""
 
+import json
+
+from pydantic import JsonValue
+
 from modelpivot.models.facts import Facts, ModelFacts
 from modelpivot.models.frozen import Unread
 from modelpivot.models.model_config import Attention, ModelConfig
@@ -24,9 +28,14 @@ def about_config(config: ModelConfig) -> dict[str, str]:
         else "",
         "context": f"{config.max_positions} tokens" if config.max_positions else "",
         "quantization": config.quantization or ("none, " + config.dtype if config.dtype else ""),
-        "KV cache asked for": ", ".join(f"{setting.value} ({setting.file} {setting.pointer})" for setting in config.kv_settings),
+        "KV cache asked for": ", ".join(f"{_in_words(setting.value)} ({setting.file} {setting.pointer})" for setting in config.kv_settings),
         "remote code": "the repository brings its own" if config.has_remote_code else "",
     }
+
+
+def _in_words(value: JsonValue) -> str:
+    """As it stands in the file; a bare word without its quotes."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _say_attention(kind: str, attention: Attention | None) -> str:

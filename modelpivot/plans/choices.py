@@ -43,7 +43,7 @@ def _commit(recipe: Recipe, manifest: Manifest) -> Choice:
 
 def _files(recipe: Recipe, manifest: Manifest, left_out: Sequence[str]) -> Choice:
     weights = sum(file.path.endswith(WEIGHTS) for file in manifest.files)
-    value = f"{weights} weights files and {len(manifest.files) - weights} others, {say_bytes(manifest.bytes_total)}"
+    value = f"{weights} weights files and {len(manifest.files) - weights} more, {say_bytes(manifest.bytes_total)}"
     asked = [
         f"model.{name} {', '.join(globs)}"
         for name, globs in (("include", recipe.model.include), ("exclude", recipe.model.exclude))
