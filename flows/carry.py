@@ -20,9 +20,9 @@ from blocks import GpuHost, HubAccess
 from flows.earlier import origin, say_earlier
 from flows.markdown import report_markdown
 from flows.poster import POSTER
-from flows.queueing import may_queue, queue_again
+from flows.queueing import is_deployed, may_queue, queue_again
 from flows.tell import PrefectListener, emit_outcome, show_link, show_markdown
-from modelpivot.errors import CommandFailed, GateFailed, HostHeld, PivotError, SwitchFailed
+from modelpivot.errors import CommandFailed, GateFailed, HostHeld, PivotError, PreconditionError, SwitchFailed
 from modelpivot.models.host import HostConfig
 from modelpivot.models.result import ExitCode, RunOutcome, RunResult
 from modelpivot.settings import read_host_config
@@ -113,9 +113,19 @@ def _tell_failed(context: Context, error: PivotError) -> None:
 
 def open_flow_context(what: str, host: GpuHost | None, hub: HubAccess | None) -> Context:
     """The run of this flow run, told to Prefect. A Hub token goes into this process's environment, where Hub clients look for it."""
-    config = with_hub(host.config if host else read_host_config(), hub)
+    own = read_host_config()
+    if host:
+        require_own_host(own.name, host.config.name)
+    config = with_hub(host.config if host else own, hub)
     name = Path(what).stem.lower() if "/" in what else what
     return open_context(config, name=name, run_id=os.environ.pop(RUN_ID, None), listeners=[PrefectListener()])
+
+
+def require_own_host(own: str, asked: str) -> None:
+    """PreconditionError when a block names another host than the one that this worker says it is on: its roots and state are not there."""
+    if is_deployed() and own not in (HostConfig().name, asked):
+        hint = "give every host a work queue or pool of its own and start the run there, or set MODELPIVOT_NAME of the worker to the block's name"
+        raise PreconditionError(f"expected a worker on {asked}, as the host block says; this one is on {own}", hint=hint)
 
 
 def with_hub(config: HostConfig, hub: HubAccess | None) -> HostConfig:

@@ -101,16 +101,26 @@ def test_a_cancelled_run_ends_whole_and_soon(deployed: World) -> None:
 @pytest.mark.usefixtures("worker")
 def test_blocks_say_where_and_how_and_their_secret_is_seen_nowhere(deployed: World) -> None:
     """A run on the host and Hub of two blocks, picked as the form picks them; the token is in no parameter, log, artifact or file of the state."""
-    host = GpuHost(config=deployed.host.model_copy(update={"name": "gpu-picked"})).save("picked", overwrite=True)
+    host = GpuHost(config=deployed.host).save("picked", overwrite=True)
     account = HubAccount(endpoint=deployed.hub.base_url, token=SecretStr(TOKEN))
     hub = HubAccess(account=account).save("picked", overwrite=True)
     run = start("plan/plan", recipe="new", host={"$ref": {"block_document_id": str(host)}}, hub={"$ref": {"block_document_id": str(hub)}})
     state = wait_for_state(run)
     client = get_client(sync_client=True)
     ended = client.read_flow_run(run.id)
-    assert (state.type, ended.name) == (StateType.COMPLETED, "plan new on gpu-picked"), state.message
+    assert (state.type, ended.name) == (StateType.COMPLETED, f"plan new on {deployed.host.name}"), state.message
     logs = [log.message for log in client.read_logs(LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run.id])))]
     artifacts = [str(artifact.data) for artifact in list_artifacts(run.id)]
     files = [path.read_text(errors="replace") for path in deployed.host.state_dir.rglob("*") if path.is_file()]
     assert logs and artifacts and files
     assert not [text for text in (ended.model_dump_json(), *logs, *artifacts, *files) if TOKEN in text]
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_run_that_reaches_the_wrong_host_changes_nothing_there(deployed: World) -> None:
+    """With several workers in one pool a run may land on any; a block of another host than the worker's own is refused by name."""
+    host = GpuHost(config=deployed.host.model_copy(update={"name": "gpu-other"})).save("other", overwrite=True)
+    runs = len(list(deployed.state.runs.iterdir()))
+    state = wait_for_state(start("plan/plan", recipe="new", host={"$ref": {"block_document_id": str(host)}}))
+    assert state.type == StateType.FAILED and "expected a worker on gpu-other" in (state.message or ""), state.message
+    assert len(list(deployed.state.runs.iterdir())) == runs
