@@ -102,7 +102,7 @@ def test_a_worker_that_is_gone_is_told(upped: Upped) -> None:
     """SIGKILL to the worker; what serves goes on. `up` brings another one."""
     upped.shorten("modelpivot: worker offline")
     kill_group(upped.process("worker").pid, signal.SIGKILL)
-    assert "gpu-hosts" in upped.receiver.wait_for("Worker offline").subject
+    assert "gpu-hosts" in upped.receiver.wait_for("Worker offline", deadline_s=150).subject
     assert upped.world.serving is not None
     upped.up()
 
