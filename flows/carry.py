@@ -117,7 +117,7 @@ def open_flow_context(what: str, host: GpuHost | None, hub: HubAccess | None) ->
     if host:
         require_own_host(own.name, host.config.name)
     config = with_hub(host.config if host else own, hub)
-    name = Path(what).stem.lower() if "/" in what else what
+    name = Path(what).stem.lower() if "/" in what else what.replace(" ", "-")
     return open_context(config, name=name, run_id=os.environ.pop(RUN_ID, None), listeners=[PrefectListener()])
 
 
