@@ -35,7 +35,7 @@ def _disk(places: DemoPlaces) -> list[Blocker]:
 
 
 def _has_environment(places: DemoPlaces) -> bool:
-    root = places.host("", 0).environments_root
+    root = places.host().environments_root
     return root.is_dir() and any(proof_file(path).exists() for path in root.iterdir())
 
 

@@ -54,18 +54,18 @@ class DemoPlaces:
         """Output of one of the demo's services."""
         return self.root / "logs" / f"{name}.log"
 
-    def host(self, hub_endpoint: str, port: int) -> HostConfig:
-        """This machine as the demo's host."""
-        return HostConfig(
+    def host(self, hub_endpoint: str | None = None, port: int | None = None) -> HostConfig:
+        """This machine as the demo's host; without a Hub for what needs none."""
+        host = HostConfig(
             name="demo",
             weights_root=self.root / "weights",
             environments_root=self.root / "environments",
             state_dir=self.root / "state",
             supervisor="process",
-            hub_endpoint=hub_endpoint,
             disk_reserve_bytes=RESERVE_BYTES,
             port=port,
         )
+        return host.model_copy(update={"hub_endpoint": hub_endpoint}) if hub_endpoint else host
 
 
 def demo_places() -> DemoPlaces:

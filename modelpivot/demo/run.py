@@ -107,7 +107,7 @@ def _reach_loopback_directly() -> None:
 def _engine_port(places: DemoPlaces) -> int:
     """The port of the demo before, kept while anything of it serves or a switch is open; else that one if it is free, or any free one."""
     known = read_running(places).engine_port
-    host = places.host("", known)
+    host = places.host(port=known)
     state = StatePaths(host.state_dir)
     if read_cutover(state) or any(choose_supervisor(host, state).processes(release) for release in list_releases(state)):
         return known

@@ -74,7 +74,7 @@ def _stop_switch(places: DemoPlaces) -> list[str]:
 
 
 def _stop_engines(places: DemoPlaces) -> list[str]:
-    host = places.host("", read_running(places).engine_port)
+    host = places.host(port=read_running(places).engine_port)
     state = StatePaths(host.state_dir)
     supervisor = choose_supervisor(host, state)
     ended = []
