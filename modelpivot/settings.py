@@ -34,9 +34,16 @@ def read_host_config() -> HostConfig:
             values["hub_endpoint"] = endpoint
         return HostConfig(**values | {name: Path(values[name]).absolute() for name in ROOTS})
     except ValidationError as error:
-        raise UsageError(f"host configuration (MODELPIVOT_*, HF_ENDPOINT): {describe_invalid(error)}", hint=MEND) from error
+        names = ", ".join(dict.fromkeys(_variable(str(item["loc"][0])) for item in error.errors() if item["loc"]))
+        raise UsageError(f"host configuration ({names}): {describe_invalid(error)}", hint=MEND) from error
     except SettingsError as error:
         raise UsageError(f"host configuration (MODELPIVOT_*): {error}: expected JSON", hint=MEND) from error
+
+
+def _variable(field: str) -> str:
+    """Where a field's value came from."""
+    is_hub = field == "hub_endpoint" and "MODELPIVOT_HUB_ENDPOINT" not in os.environ
+    return "HF_ENDPOINT" if is_hub else f"MODELPIVOT_{field.upper()}"
 
 
 def to_environment(host: HostConfig) -> dict[str, str]:
