@@ -47,6 +47,7 @@ DEPLOYMENTS = [
 
 def test_apply_puts_everything_in_place_and_may_be_run_again(deployed: World) -> None:
     """Pool, blocks and all deployments of prefect.yaml are there; a second time changes nothing."""
+    apply(deployed)
     lines = apply(deployed)
     assert lines[0] == f"work pool {WORK_POOL}: there"
     assert [line.split()[1] for line in lines if line.startswith("block ")] == ["alert-channel:", "gpu-host:", "hub-access:"]
