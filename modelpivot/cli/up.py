@@ -23,7 +23,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def up(
-    port: Annotated[int, typer.Option(help="Port of server and UI.")] = 4200,
+    port: Annotated[int | None, typer.Option(help="Port of server and UI; 4200, or the next free one.", show_default=False)] = None,
     listen: Annotated[str, typer.Option(help="Address to listen on; anything but loopback belongs behind TLS.")] = "127.0.0.1",
     units: Annotated[Path | None, typer.Option(help="Start nothing: write the systemd units into this folder, and what they need.")] = None,
     as_json: AsJson = False,
@@ -35,13 +35,14 @@ def up(
     from modelpivot.settings import read_host_config
     from modelpivot.up.environment import DATABASE
     from modelpivot.up.places import up_places
+    from modelpivot.up.run import PORT
     from modelpivot.up.run import up as bring_up
     from modelpivot.up.units import write_units
 
     host, database = read_host_config(), os.environ.get(DATABASE)
     places = up_places(host)
     if units:
-        console().print("\n".join(write_units(host, places, units, address=listen, port=port, database=database)))
+        console().print("\n".join(write_units(host, places, units, address=listen, port=port or PORT, database=database)))
         return
     done = bring_up(host, places, log_console().print, address=listen, port=port, database=database)
     if as_json:

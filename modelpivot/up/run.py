@@ -23,6 +23,9 @@ from modelpivot.waiting import WaitedTooLong, wait_for
 
 PROJECT = Path(__file__).resolve().parents[2]
 POOL = "gpu-hosts"
+PORT = 4200
+TRIED = 50
+"""Ports above that are looked at when nobody asked for one."""
 SERVER_DEADLINE_S = 180.0
 APPLY_DEADLINE_S = 600.0
 Listen = Callable[[str], None]
@@ -41,12 +44,11 @@ class Up(Frozen):
     worker: ProcessId
 
 
-def up(host: HostConfig, places: UpPlaces, listen: Listen, *, address: str, port: int, database: str | None) -> Up:
-    """Everything running and in place; what is there already is left as it is. PreconditionError when a stranger has the port."""
+def up(host: HostConfig, places: UpPlaces, listen: Listen, *, address: str, port: int | None, database: str | None) -> Up:
+    """Everything running and in place; what is there already is left as it is. PreconditionError when a stranger has the port that was asked for."""
     with alone(places):
         if read_process(places, "server") is None:
-            require_free(address, port)
-            write_environment(places, listen=address, port=port, database=database)
+            write_environment(places, listen=address, port=choose_port(address, port, listen), database=database)
         server = _ensure_server(places, listen)
         _wait_until_up(places, server)
         run_attached(
@@ -66,18 +68,32 @@ def down(places: UpPlaces) -> list[str]:
     return [f"the {role} (process {process.pid})" for role, process in ended if process]
 
 
-def require_free(address: str, port: int) -> None:
-    """PreconditionError that names who listens there; a server that we did not start is never touched, nor used."""
+def choose_port(address: str, asked: int | None, listen: Listen) -> int:
+    """The port that was asked for; unasked, 4200 or the first free one above. A server that we did not start is never touched, nor used.
+
+    PreconditionError names who listens there.
+    """
+    tried = range(PORT, PORT + TRIED) if asked is None else [asked]
+    holder = find_holder(address, tried[0])
+    if not holder:
+        return tried[0]
+    for port in tried[1:]:
+        if not find_holder(address, port):
+            listen(f"port {tried[0]} is taken by {holder}: the Prefect server comes to port {port}")
+            return port
+    raise PreconditionError(
+        f"port {tried[0]}: expected a free one for the Prefect server, found {holder}; it was not started by `modelpivot up` here",
+        hint="name another port (--port), or end that server yourself",
+    )
+
+
+def find_holder(address: str, port: int) -> str:
+    """Who listens there; empty: nobody, or nobody knows."""
     listeners = read_listeners()
-    if isinstance(listeners, Unread):
-        return
-    for listener in listeners:
+    for listener in [] if isinstance(listeners, Unread) else listeners:
         if listener.port == port and ({listener.address, address} & {"0.0.0.0", "::"} or listener.address == address):
-            who = f"process {listener.pid} ({listener.command or 'unknown'})" if listener.pid else "a process of another user"
-            raise PreconditionError(
-                f"port {port}: expected a free one for the Prefect server, found {who}; it was not started by `modelpivot up` here",
-                hint="name another port (--port), or end that server yourself",
-            )
+            return f"process {listener.pid} ({listener.command or 'unknown'})" if listener.pid else "a process of another user"
+    return ""
 
 
 def _ensure_server(places: UpPlaces, listen: Listen) -> ProcessId:

@@ -1,7 +1,9 @@
 """`modelpivot up` and `down`: everything in place, again and again; nobody gets in without the secret; ended is what was started, no more and no less."""
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ from modelpivot.models.host import HostConfig
 from modelpivot.settings import to_environment
 from modelpivot.up.places import UpPlaces, up_places
 from modelpivot.up.processes import read_process
+from modelpivot.up.run import PORT, choose_port, find_holder
 from tests.postgresql import postgresql_url
 from tests.switching import free_port, wait_until
 from tests.up.conftest import Upped
@@ -66,6 +69,19 @@ def test_a_stranger_on_the_port_is_named_and_left_alone(host: HostConfig) -> Non
             assert is_open(port) and not up_places(host).server_env.exists()
         finally:
             stranger.kill()
+
+
+def test_where_nobody_asked_for_a_port_the_next_free_one_is_taken() -> None:
+    """As after a demo, whose server has 4200: who is there is named, and passed by."""
+    told: list[str] = []
+    with socket.socket() as stranger:
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):  # somebody else has it: as good
+            stranger.bind(("127.0.0.1", PORT))
+            stranger.listen()
+        port = choose_port("127.0.0.1", None, told.append)
+    assert port > PORT and not find_holder("127.0.0.1", port)
+    assert len(told) == 1 and f"port {PORT} is taken by process" in told[0]
 
 
 def is_open(port: int) -> bool:
