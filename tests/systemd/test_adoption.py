@@ -147,7 +147,7 @@ def test_what_does_not_serve_is_not_adopted(foreign: Foreign, fault: str, words:
     foreign.put(TEXT.replace("--name glm-5", f"--name glm-5 --fault {fault}"))
     foreign.units.wait(lambda: ":8000 " in foreign.units.sandbox.shell("ss -Hltn; true"), what="port 8000")
     assert told in foreign.command("adopt", NAME, *words, expected=3)["message"]
-    assert foreign.units.sandbox.shell(f"ls {ROOT}") == "lock.guard\nruns"
+    assert foreign.units.sandbox.shell(f"ls {ROOT}") == "lock.guard\nruns\nspare"
 
 
 def test_rubbish_is_adopted_as_it_stands(foreign: Foreign) -> None:
