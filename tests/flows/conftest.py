@@ -14,8 +14,8 @@ def _prefect(prefect_api: str) -> str:
 
 @pytest.fixture
 def world(served_world: World) -> World:
-    """The shared world; a test that left another model serving has it exchanged by a cutover."""
+    """The shared world; a test that left another model serving has it exchanged by a pivot, which proves again what a test wrote to."""
     if served_world.serving != "old":
-        result = served_world.run("cutover", recipe="old")
+        result = served_world.pivot("old")
         assert result.outcome == "promoted", served_world.tell(result)
     return served_world
