@@ -7,6 +7,7 @@ FAULT: none; die_at_start (with a traceback far above the last line); die_after_
 hang_generating (/health is 200); die_hanging (the same, and dies 0.3 s later); lie (/health is 200, generation is 500); ignore_term;
 garbage (one token over and over); empty (no token);
 child (leaves a child in a session of its own that ignores SIGTERM, as VLLM::EngineCore may outlive its API server);
+linger (told to end it answers what is under way, and then stays);
 nan (log-probabilities that are no numbers); unlisted (another model name); drift (other log-probabilities at every start)
 """
 
@@ -173,6 +174,8 @@ def main() -> None:
     Handler.options = options
     Handler.salt = str(os.getpid()) + str(time.time()) if options.fault == "drift" else ""
     server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
+    if options.fault == "linger":
+        signal.signal(signal.SIGTERM, lambda *_: server.socket.close())
     say(f"Starting vLLM server on http://127.0.0.1:{options.port}")
     print("INFO:     Application startup complete.", flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""TCP ports that something on this host listens on, from /proc.
+"""TCP ports that something on this host listens on, and who is connected to them, from /proc.
 
 sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
  0: 0100007F:1F40 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 58921 1 ...
@@ -16,11 +16,13 @@ from modelpivot.models.frozen import Unread
 from modelpivot.supervisors.control_group import read_service
 
 LISTEN = "0A"
+CONNECTED = ("01", "08")
+"""ESTABLISHED, and CLOSE_WAIT: the client has said all it has to say, and may wait for its answer."""
 SOCKET = re.compile(r"socket:\[(\d+)\]")
 
 
 class Socket(NamedTuple):
-    """One listening socket of the kernel's table."""
+    """One socket of the kernel's table."""
 
     address: str
     port: int
@@ -29,23 +31,36 @@ class Socket(NamedTuple):
 
 def read_listeners(proc: Path = Path("/proc")) -> list[Listener] | Unread:
     """Every listening TCP port, sorted, with the process that holds it; pid None: it belongs to another user or namespace."""
-    try:
-        sockets = parse_sockets((proc / "net/tcp").read_text())
-        if (proc / "net/tcp6").exists():
-            sockets += parse_sockets((proc / "net/tcp6").read_text())
-    except (OSError, ValueError) as error:
-        return Unread(unread=f"{proc}/net/tcp: {error}")
+    sockets = _read_sockets(proc, (LISTEN,))
+    if isinstance(sockets, Unread):
+        return sockets
     owners = read_socket_owners(proc, {socket.inode for socket in sockets}) if sockets else {}
     listeners = [_listener(proc, socket, owners.get(socket.inode)) for socket in sockets]
     return sorted(listeners, key=lambda listener: (listener.port, listener.address))
 
 
-def parse_sockets(text: str) -> list[Socket]:
-    """The listening sockets of one table. ValueError when a line has another shape."""
+def is_port_in_use(port: int, proc: Path = Path("/proc")) -> bool | Unread:
+    """Whether something listens on a port or somebody is connected to it."""
+    sockets = _read_sockets(proc, (LISTEN, *CONNECTED))
+    return sockets if isinstance(sockets, Unread) else any(socket.port == port for socket in sockets)
+
+
+def _read_sockets(proc: Path, states: tuple[str, ...]) -> list[Socket] | Unread:
+    try:
+        sockets = parse_sockets((proc / "net/tcp").read_text(), states)
+        if (proc / "net/tcp6").exists():
+            sockets += parse_sockets((proc / "net/tcp6").read_text(), states)
+    except (OSError, ValueError) as error:
+        return Unread(unread=f"{proc}/net/tcp: {error}")
+    return sockets
+
+
+def parse_sockets(text: str, states: tuple[str, ...] = (LISTEN,)) -> list[Socket]:
+    """The sockets of one table that are in one of these states, with their address here. ValueError when a line has another shape."""
     sockets = []
     for line in text.splitlines()[1:]:
         fields = line.split()
-        if len(fields) > 9 and fields[3] == LISTEN:
+        if len(fields) > 9 and fields[3] in states:
             address, _, port = fields[1].partition(":")
             sockets.append(Socket(parse_address(address), int(port, 16), int(fields[9])))
     return sockets

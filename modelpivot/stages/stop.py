@@ -22,7 +22,7 @@ def stop(hand: Hand, release: Release, *, name: str = "stop old") -> None:
         with EndedWhenSpent(hand.supervisor, release) as watch:
             hand.supervisor.stop(release, timeout_s=release.deadlines.stop_s)
         if watch.ended:
-            hand.tell(name, "log", f"{release.id} had left the GPUs and waited for clients without an answer: ended", release=release.id)
+            hand.tell(name, "log", f"{release.id} {watch.why}: ended", release=release.id)
 
 
 def prove_free(hand: Hand, gone: Release | None, coming: Release) -> None:

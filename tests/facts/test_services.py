@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from modelpivot.facts.services import parse_address, parse_sockets, read_listeners
+from modelpivot.facts.services import is_port_in_use, parse_address, parse_sockets, read_listeners
 from modelpivot.models.facts import Listener
 from modelpivot.models.frozen import Unread
 
@@ -67,6 +67,23 @@ def test_only_what_listens_counts() -> None:
     assert [(it.address, it.port, it.inode) for it in parse_sockets(TABLE)] == [("127.0.0.1", 8000, 58921)]
 
 
+def test_a_port_is_in_use_while_somebody_is_connected() -> None:
+    """Listening, then only connected, then neither; a client that has said all it has to say may still wait."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        client = socket.create_connection(("127.0.0.1", port))
+        served, _ = server.accept()
+        assert is_port_in_use(port) is True
+    assert is_port_in_use(port) is True
+    client.shutdown(socket.SHUT_WR)
+    assert is_port_in_use(port) is True
+    served.close()
+    client.close()
+    assert is_port_in_use(port) is False
+
+
 @pytest.mark.parametrize(
     ("text", "address"),
     [
@@ -79,6 +96,11 @@ def test_only_what_listens_counts() -> None:
 def test_addresses_are_words_in_the_machines_order(text: str, address: str) -> None:
     """Four bytes each, turned."""
     assert parse_address(text) == address
+
+
+def test_a_host_without_the_table_does_not_tell_whether_a_port_is_in_use(tmp_path: Path) -> None:
+    """Neither yes nor no."""
+    assert isinstance(is_port_in_use(8000, tmp_path), Unread)
 
 
 def test_a_host_without_the_table_is_unread(tmp_path: Path) -> None:

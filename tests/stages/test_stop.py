@@ -1,14 +1,16 @@
 """What must be free before another engine starts: port and GPUs, the latter told by a fake nvidia-smi."""
 
 import os
+import socket
 from dataclasses import dataclass
+from multiprocessing import resource_tracker, shared_memory
 from pathlib import Path
 
 import pytest
 
 from modelpivot.models.release import Release
 from modelpivot.plans.wait import judge_free
-from modelpivot.stages.spent import EndedWhenSpent
+from modelpivot.stages.spent import EndedWhenSpent, is_tracker
 from modelpivot.stages.stop import name_blockers, read_free
 from tests.switching import SwitchHost
 
@@ -122,3 +124,40 @@ def test_an_engine_that_was_on_no_gpu_has_its_time(switch_host: SwitchHost, fake
     with EndedWhenSpent(switch_host.supervisor, old) as watch:
         switch_host.supervisor.stop(old, timeout_s=3600)
     assert watch.ended == []
+
+
+def test_an_engine_that_has_answered_everybody_is_not_waited_for(switch_host: SwitchHost) -> None:
+    """Nobody can reach it and nobody is connected: how long it tidies up is nobody's time."""
+    old = switch_host.serve(switch_host.write(switch_host.release("old", fault="linger")))
+    engines = switch_host.engines()
+    with EndedWhenSpent(switch_host.supervisor, old) as watch:
+        switch_host.supervisor.stop(old, timeout_s=3600)
+    assert [process.pid for process in watch.ended] == engines and switch_host.engines() == []
+    assert "answered everybody" in watch.why
+
+
+def test_an_engine_with_a_client_has_its_time(switch_host: SwitchHost) -> None:
+    """Somebody who is connected may wait for an answer."""
+    old = switch_host.serve(switch_host.write(switch_host.release("old", fault="linger")))
+    with socket.create_connection(("127.0.0.1", old.endpoint.port)), EndedWhenSpent(switch_host.supervisor, old) as watch:
+        switch_host.supervisor.stop(old, timeout_s=4)
+    assert watch.ended == []
+
+
+def test_a_foreign_unit_tidies_up_as_long_as_it_likes(switch_host: SwitchHost) -> None:
+    """What its own text makes it do at its end is not known."""
+    old = switch_host.serve(switch_host.write(switch_host.release("old", fault="linger")))
+    with EndedWhenSpent(switch_host.supervisor, old.model_copy(update={"origin": "adopted"})) as watch:
+        switch_host.supervisor.stop(old, timeout_s=4)
+    assert watch.ended == []
+
+
+def test_what_removes_shared_memory_is_left_to_end_by_itself() -> None:
+    """Python's own tracker is told from an engine."""
+    held = shared_memory.SharedMemory(create=True, size=16)
+    try:
+        tracker = resource_tracker._resource_tracker._pid  # type: ignore[attr-defined]
+        assert is_tracker(tracker) and not is_tracker(os.getpid())
+    finally:
+        held.close()
+        held.unlink()
