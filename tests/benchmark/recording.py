@@ -1,5 +1,6 @@
 """Starts of the real engine, each measured once by its own client: the plain engine, or one that rests after every step (tests/slow_engine.py)."""
 
+import os
 import subprocess
 import uuid
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,12 @@ SLOW_ENGINE = Path(__file__).parents[1] / "slow_engine.py"
 FLAGS = ["--enforce-eager", "--max-model-len", "1024", "--dtype", "bfloat16"]
 
 
+CORES = sorted(os.sched_getaffinity(0))
+ON_ITS_CORE = ["taskset", "-c", str(CORES[0])]
+"""The first is the engine's, the others' the client's: two threads of an engine that wait for each other while a client takes a core of theirs
+stand still for a tenth of a second at a time."""
+
+
 def tiny_release(environment: EnvironmentProof, view: Path, scratch: Path, *, slower: float = 1.0) -> Release:
     """A release of the CPU engine over a folder of weights; `slower` than 1: every step takes so many times as long."""
     engine, port = read_engine(ENGINE), free_port()
@@ -46,7 +53,9 @@ def tiny_release(environment: EnvironmentProof, view: Path, scratch: Path, *, sl
         engine=ENGINE,
         engine_version=environment.engine_version,
         start=StartSpec(
-            argv=[str(environment.path / "bin/python"), *begin, *served, *FLAGS], environment=variables, working_directory=scratch
+            argv=[*ON_ITS_CORE, str(environment.path / "bin/python"), *begin, *served, *FLAGS],
+            environment=variables,
+            working_directory=scratch,
         ),
         endpoint=Endpoint(bind="127.0.0.1", port=port, served_name="tiny"),
     )
@@ -75,10 +84,20 @@ def served(made: Release, log: Path) -> Iterator[None]:
         process.wait()
 
 
+@contextmanager
+def beside_the_engine() -> Iterator[None]:
+    """This process, and the clients it starts, leave the engine's core alone."""
+    os.sched_setaffinity(0, CORES[1:] or CORES)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, CORES)
+
+
 def record_start(host: HostConfig, made: Release, workloads: Sequence[Workload], scratch: Path) -> list[StoredResult]:
     """One start: the engine up, every point of the workloads measured, the engine gone."""
     start, setup = uuid.uuid4().hex[:8], read_setup(host, made)
-    with served(made, scratch / f"{start}.log"):
+    with beside_the_engine(), served(made, scratch / f"{start}.log"):
         return [
             StoredResult(
                 id=uuid.uuid4().hex,

@@ -17,7 +17,7 @@ from modelpivot.models.host import HostConfig
 from modelpivot.models.workload import Regression, Workload
 from modelpivot.plans.compare import Side, compare
 from modelpivot.plans.gate import say_change
-from tests.benchmark.recording import record_start, served, tiny_release
+from tests.benchmark.recording import beside_the_engine, record_start, served, tiny_release
 from tests.engine_environment import engine_environment, engine_host, engine_models
 from tests.weights.told import Told
 
@@ -54,7 +54,7 @@ def test_figures_are_those_of_the_engines_client_run_by_hand(
     made = tiny_release(engine_environment, engine_models["old"], tmp_path)
     ours: list[float] = []
     by_hand: list[float] = []
-    with served(made, tmp_path / "log"):
+    with beside_the_engine(), served(made, tmp_path / "log"):
         run_workload(made, SINGLE, tmp_path / "warm", Told(), number=9)
         for number in (1, 2, 3):
             measured = run_workload(made, SINGLE, tmp_path / "ours", Told(), number=number)

@@ -12,6 +12,7 @@ from modelpivot.models.release import Release
 from modelpivot.plans.wait import judge_free
 from modelpivot.stages.spent import EndedWhenSpent, is_tracker
 from modelpivot.stages.stop import name_blockers, read_free
+from modelpivot.waiting import wait_for
 from tests.switching import SwitchHost
 
 FAKE = """#!/bin/sh
@@ -157,7 +158,8 @@ def test_what_removes_shared_memory_is_left_to_end_by_itself() -> None:
     held = shared_memory.SharedMemory(create=True, size=16)
     try:
         tracker = resource_tracker._resource_tracker._pid  # type: ignore[attr-defined]
-        assert is_tracker(tracker) and not is_tracker(os.getpid())
+        wait_for(lambda: is_tracker(tracker), lambda yes, _: yes or None, what="the tracker's own command line", deadline_s=60)
+        assert not is_tracker(os.getpid())
     finally:
         held.close()
         held.unlink()
