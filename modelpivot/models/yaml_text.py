@@ -1,6 +1,7 @@
 """A YAML text, read with every odd input refused in words: line, column and what is wrong there. Pure; for files of other people as for our own.
 
-Dates stay words, for no field of ours is one and a card may hold a day that no calendar has.
+Dates stay words, for no field of ours is one and a card may hold a day that no calendar has. A key that stands twice is refused: PyYAML takes
+the last without a word, and whoever reads the first believes in it.
 """
 
 import yaml
@@ -25,6 +26,15 @@ class _Loader(yaml.SafeLoader):
             raise yaml.MarkedYAMLError(problem=f"{str(node.value)[:40]!r} is no {kind} ({error})", problem_mark=node.start_mark) from None
         return value
 
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """PyYAML 6.0.4 leaves a merged pair beside the one written over it, and hands on the wrong one where this mapping is merged again."""
+        super().flatten_mapping(node)
+        node.value = list({_name_key(key): (key, value) for key, value in node.value}.values())
+
+
+def _name_key(key: yaml.Node) -> object:
+    return (key.tag, key.value) if isinstance(key, yaml.ScalarNode) else id(key)
+
 
 def _as_it_stands(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> object:
     return loader.construct_scalar(node)
@@ -35,7 +45,7 @@ _Loader.add_constructor("tag:yaml.org,2002:timestamp", _as_it_stands)
 
 def read_yaml(text: str | bytes) -> object:
     """The first document; None: there is none. ValueError with line, column and reason: no YAML, nested too deeply, an alias within itself, more
-    values than any file means, a number too large, half a character."""
+    values than any file means, a key that stands twice, a number too large, half a character."""
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
@@ -64,12 +74,24 @@ def _count(node: yaml.Node, sizes: Sizes, level: int) -> int:
         raise ValueError(f"line {node.start_mark.line + 1}: an alias that holds itself")
     if level > DEEPEST:
         raise ValueError(f"line {node.start_mark.line + 1}: nested deeper than {DEEPEST} levels")
+    _refuse_twice(node)
     sizes[id(node)] = 0
     total = 1 + sum(_count(each, sizes, level + 1) for each in _inner(node))
     if total > MOST_VALUES:
         raise ValueError(f"line {node.start_mark.line + 1}: more than {MOST_VALUES} values, aliases written out")
     sizes[id(node)] = total
     return total
+
+
+def _refuse_twice(node: yaml.Node) -> None:
+    """Called before anything is merged: a key of its own over one that `<<` brings is what YAML means."""
+    first: dict[object, yaml.Mark] = {}
+    for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+        mark = key.start_mark
+        known = first.setdefault(_name_key(key), mark)
+        if known is not mark:
+            place = f"line {mark.line + 1}, column {mark.column + 1}"
+            raise ValueError(f"{place}: the key {str(key.value)[:40]!r} stands twice, first in line {known.line + 1}: keep one of them")
 
 
 def _inner(node: yaml.Node) -> list[yaml.Node]:

@@ -34,6 +34,10 @@ TENFOLD = "".join(f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n
         b"a: \xff",
         "a: \x00",
         "<<: [1]",
+        "a: 1\nb: 2\na: 1",
+        "'a': 1\na: 2",
+        "- {x: 1, x: 1}",
+        "<<: {a: 1}\n<<: {b: 1}",
     ],
 )
 def test_what_cannot_be_understood_has_a_reason(text: str | bytes) -> None:
@@ -46,6 +50,20 @@ def test_the_place_is_told() -> None:
     """Line, column, and what was found there."""
     with pytest.raises(ValueError, match=r"line 2, column 7: 'x' is no int"):
         read_yaml("a: 1\nsize: !!int x\n")
+
+
+def test_a_key_that_stands_twice_is_named_with_both_places() -> None:
+    """Whoever reads the first would believe in it, and the last would count."""
+    with pytest.raises(ValueError, match=r"line 4, column 3: the key 'port' stands twice, first in line 2"):
+        read_yaml("serve:\n  port: 8000\n  gpus: 8\n  port: 9000\n")
+
+
+def test_a_merged_key_may_be_written_over() -> None:
+    """That is what a merge is for; also where what is merged was itself merged, and is used twice."""
+    text = "a: &a {x: 1, y: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: *b, y: 3}\nd: {<<: [*a, *b], x: 4}"
+    a, b = {"x": 1, "y": 1}, {"x": 2, "y": 1}
+    assert read_yaml(text) == {"a": a, "b": b, "c": {"x": 2, "y": 3}, "d": {"x": 4, "y": 1}}
+    assert read_yaml("1: a\n'1': b") == {1: "a", "1": "b"}
 
 
 def test_dates_are_words() -> None:
