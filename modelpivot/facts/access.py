@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from modelpivot.facts.environments import environment_python
+from modelpivot.files import walk
 
 
 class Identity(NamedTuple):
@@ -34,7 +35,7 @@ def find_closed(environment: Path, user: str) -> list[str]:
 
 
 def _closed_inside(environment: Path, who: Identity) -> Iterator[str]:
-    for folder, folders, files in os.walk(environment):
+    for folder, folders, files in walk(environment):
         folders[:] = [name for name in folders if name != ".modelpivot"]
         if not may(Path(folder).stat(), who, stat.S_IROTH | stat.S_IXOTH):
             yield folder

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from modelpivot.facts.records import THREADS, Recorded, decode_digest
-from modelpivot.files import hash_file
+from modelpivot.files import hash_file, walk
 
 UNRECORDED = (".pyc", ".pyo")
 SKIPPED = ("__pycache__",)
@@ -79,7 +79,7 @@ def _judge(site: Path, recorded: Recorded) -> str:
 
 def _unrecorded(site: Path, named: set[str]) -> Iterator[str]:
     """Files in no RECORD; what Python compiled and what belongs to half-known packages (egg-info, no RECORD) is left aside."""
-    for folder, folders, files in os.walk(site):
+    for folder, folders, files in walk(site):
         relative = os.path.relpath(folder, site)
         folders[:] = [name for name in folders if name not in SKIPPED and not name.endswith((".dist-info", ".egg-info"))]
         for file in files:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from modelpivot.facts.stored import folder_bytes
+from modelpivot.files import walk
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host_parts import HubCache
 
@@ -50,7 +51,7 @@ def unreferenced(repo: Path) -> Iterator[int]:
 
 
 def _linked(snapshots: Path) -> Iterator[os.stat_result]:
-    for parent, _, names in os.walk(snapshots):
+    for parent, _, names in walk(snapshots):
         for name in names:
             try:
                 yield (Path(parent) / name).stat()

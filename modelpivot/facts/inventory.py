@@ -7,7 +7,7 @@ from modelpivot.errors import UsageError
 from modelpivot.facts.environments import read_environment
 from modelpivot.facts.resolution import KEPT
 from modelpivot.facts.users import find_users
-from modelpivot.files import read_model
+from modelpivot.files import read_model, walk
 from modelpivot.models.engine import Resolution
 from modelpivot.models.engine_change import EnvironmentEntry
 from modelpivot.models.host import HostConfig
@@ -53,7 +53,7 @@ def _entry(host: HostConfig, path: Path, kept: Resolution, releases: list[Releas
 def measure(path: Path) -> tuple[int, int]:
     """Bytes on disk of files that only this folder names, and of those that others (uv's cache, other environments) name too."""
     own = shared = 0
-    for folder, _, files in os.walk(path):
+    for folder, _, files in walk(path):
         for name in files:
             found = os.lstat(f"{folder}/{name}")
             size = found.st_blocks * BLOCK_BYTES

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from modelpivot.facts.needs import is_within
 from modelpivot.facts.subjects import Subject
+from modelpivot.files import walk
 from modelpivot.models.reclaim import Root
 from modelpivot.models.spelled import spell, unspell
 
@@ -47,6 +48,7 @@ def _of_repository(root: Root, real: str, repo: Path, referenced: dict[str, set[
 
 
 def _nameless(repo: Path) -> list[Path]:
-    refs = {path.read_text(errors="replace").strip() for path in (repo / "refs").rglob("*") if path.is_file()}
+    files = (Path(parent, name) for parent, _, names in walk(repo / "refs") for name in names)
+    refs = {path.read_text(errors="replace").strip() for path in files if path.is_file()}
     there = sorted((repo / "snapshots").glob("*"))
     return [path for path in there if path.is_dir() and not path.is_symlink() and path.name not in refs and not path.name.startswith(".")]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from modelpivot.files import walk
 from modelpivot.models.host_parts import StoredWeights
 from modelpivot.models.release import Release
 from modelpivot.weights.irreplaceable import find_irreplaceable
@@ -70,10 +71,10 @@ def folder_bytes(folder: Path) -> int:
     """Bytes that a folder takes on its disk, hard links counted once; what cannot be read counts as nothing."""
     seen: set[tuple[int, int]] = set()
     total = 0
-    for parent, _, names in os.walk(folder):
+    for parent, _, names in walk(folder):
         for name in names:
             try:
-                stat = os.lstat(os.path.join(parent, name))  # noqa: PTH118 - a model's folders hold thousands of names
+                stat = os.lstat(f"{parent}/{name}")
             except OSError:
                 continue
             if (stat.st_dev, stat.st_ino) not in seen:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from modelpivot.facts.environments import proof_file
 from modelpivot.facts.records import find_site_packages
+from modelpivot.files import walk
 
 CACHE = "__pycache__"
 
@@ -27,7 +28,7 @@ def share_bytecode(environment: Path, root: Path) -> int:
 
 def _compiled(site: Path) -> Iterator[tuple[str, str]]:
     """Folder below `site` and file name of every compiled module."""
-    for folder, _, files in os.walk(site):
+    for folder, _, files in walk(site):
         if folder.endswith(CACHE):
             yield from ((os.path.relpath(folder, site), name) for name in files if name.endswith(".pyc"))
 

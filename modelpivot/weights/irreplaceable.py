@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import Field
 
 from modelpivot.errors import IntegrityError, PreconditionError
-from modelpivot.files import is_safe_relative, read_model, write_model
+from modelpivot.files import is_safe_relative, read_model, walk, write_model
 from modelpivot.models.event import Tell
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.manifest import Manifest, ManifestFile, Receipt
@@ -66,7 +66,7 @@ def find_irreplaceable(directory: Path, manifest: Manifest | None) -> list[str]:
     """
     known = {file.path for file in manifest.files} if manifest else set()
     found = []
-    for place, folders, names in os.walk(directory):
+    for place, folders, names in walk(directory):
         folders[:] = sorted(each for each in folders if each not in (OWN, ".cache"))
         paths = [Path(place) / name for name in names if is_weights(name)]
         found += [path.relative_to(directory).as_posix() for path in paths if path.is_file() and not path.is_symlink()]

@@ -3,8 +3,10 @@
 import os
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 
 from modelpivot.errors import IntegrityError
+from modelpivot.files import walk
 from modelpivot.models.manifest import Manifest, Problem, ProblemCode
 from modelpivot.weights.finding import Finding
 from modelpivot.weights.gguf import Split, split_name
@@ -101,9 +103,8 @@ def _judge_extra(folder: WeightsFolder, manifest: Manifest) -> list[Problem]:
 def _judge_partials(folder: WeightsFolder) -> list[Problem]:
     """Our own downloads that did not end, and those of the Hub's library."""
     places = (folder.root / OWN / "partial", folder.root / ".cache" / "huggingface" / "download")
-    left = sorted(
-        path for place in places if place.is_dir() for path in place.rglob("*") if path.suffix in (".part", ".rejected", ".incomplete")
-    )
+    ends = (".part", ".rejected", ".incomplete")
+    left = sorted(Path(parent, name) for place in places for parent, _, names in walk(place) for name in names if name.endswith(ends))
     return [
         Problem(
             file=path.relative_to(folder.root).as_posix(),
