@@ -21,6 +21,7 @@ from deployments.automate import apply_automations
 from deployments.channels import deliver_channels
 from modelpivot.errors import PivotError, PreconditionError, UsageError
 from modelpivot.host import run_command
+from modelpivot.models.spelled import plain
 
 PROJECT = Path(__file__).resolve().parents[1]
 WORK_POOL = "gpu-hosts"
@@ -84,9 +85,9 @@ def main() -> int:
     """Print what is in place; 0, or the error's exit code with its message."""
     try:
         for line in apply():
-            sys.stdout.write(f"{line}\n")
+            sys.stdout.write(plain(f"{line}\n"))
     except PivotError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(plain(f"{error}\n"))
         return error.exit_code
     return 0
 

@@ -17,6 +17,7 @@ from prefect.exceptions import PrefectException
 from flows.carry import RUN_ID
 from modelpivot.errors import PivotError
 from modelpivot.models.result import ExitCode
+from modelpivot.models.spelled import plain
 from modelpivot.settings import read_host_config
 from modelpivot.stages.report import RUN, last_word, report
 from modelpivot.state.paths import StatePaths
@@ -40,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         ended = run_flow(chosen.name, chosen.json)
         note_end(state, run_id, str(ended.message), ExitCode.USAGE)
     except PivotError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(plain(f"{error}\n"))
         return error.exit_code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED

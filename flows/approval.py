@@ -15,6 +15,7 @@ from flows.poster import POSTER
 from flows.queueing import is_deployed
 from modelpivot.errors import PreconditionError
 from modelpivot.files import digest_text
+from modelpivot.models.spelled import plain
 from modelpivot.stages.context import Context
 
 ANSWER_WITHIN_S = 24 * 3600.0
@@ -53,7 +54,7 @@ def ask(context: Context, request: Request) -> None:
     require_person()
     context.journal("log", f"asks whether to {request.what}")
     POSTER.drain(HAND_OVER_S)
-    form = Answer.with_initial_data(description=request.markdown)
+    form = Answer.with_initial_data(description=plain(request.markdown))
     key = f"{flow_run.get_run_count()}-{digest_text(request.about or request.markdown)[:16]}"
     answer = suspend_flow_run(wait_for_input=form, timeout=max(1, int(request.timeout_s)), key=key)
     note = f": {answer.note}" if answer.note else ""

@@ -23,6 +23,7 @@ from modelpivot.models.event import Event
 from modelpivot.models.host import HostConfig
 from modelpivot.models.result import RunResult
 from modelpivot.models.size import say_bytes
+from modelpivot.models.spelled import plain
 
 LONGEST_LINE = 500
 """Characters of one log line; the full output of every child lies in the run's folder."""
@@ -58,7 +59,7 @@ class PrefectListener:
             return
         self._shown_at[event.stage] = now
         bar = self._bars.setdefault(event.stage, Bar(_key(event.stage)))
-        self._poster.put(f"bar {event.stage}", partial(bar.show, percent, describe_progress(event)))
+        self._poster.put(f"bar {event.stage}", partial(bar.show, percent, plain(describe_progress(event))))
 
 
 class Bar:
@@ -97,7 +98,7 @@ def describe_progress(event: Event) -> str:
 
 def show_markdown(key: str, markdown: str, *, title: str) -> None:
     """A markdown artifact of this flow or task run, handed over soon."""
-    POSTER.put(key, partial(create_markdown_artifact, markdown, key=_key(key), description=title))
+    POSTER.put(key, partial(create_markdown_artifact, plain(markdown), key=_key(key), description=plain(title)))
 
 
 def show_link(key: str, link: str, *, title: str) -> None:
@@ -123,7 +124,7 @@ def _emit(name: str, host: HostConfig, payload: dict[str, Any]) -> None:
 def _log(event: Event) -> None:
     said = event.message or event.kind.replace("_", " ")
     hint = f" -> {event.data['hint']}" if event.data.get("hint") else ""
-    line = mask_secrets(" ".join(f"{said if event.stage == 'run' else f'{event.stage}: {said}'}{hint}".split()))
+    line = plain(mask_secrets(" ".join(f"{said if event.stage == 'run' else f'{event.stage}: {said}'}{hint}".split())))
     short = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."
     try:
         logger = get_run_logger()

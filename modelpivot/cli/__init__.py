@@ -12,6 +12,7 @@ import sys
 import traceback
 from contextlib import suppress
 
+from modelpivot.cli.said import say_error
 from modelpivot.errors import GateFailed, Interrupted, PivotError, PreconditionError
 from modelpivot.models.exit_code import ExitCode
 
@@ -87,8 +88,7 @@ def _say(error: PivotError, *, name: str = "", exit_code: int | None = None) -> 
     """The sentence on standard error; with --json also one object on standard output, where a program reads the answer."""
     failed = list(error.failed) if isinstance(error, GateFailed) else []
     with suppress(OSError):
-        sys.stderr.write(f"{error}\n" + "".join(f"  - {line}\n" for line in failed))
-        sys.stderr.flush()
+        say_error(error)
     if "--json" in sys.argv:
         document = {
             "error": name or type(error).__name__,

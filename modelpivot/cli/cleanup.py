@@ -9,6 +9,7 @@ import typer
 
 from modelpivot.cli.output import AsJson, answer, console
 from modelpivot.cli.reclaim import Agree, DryRun, FromRecipe, Only, Yes, agreed_to, kinds_of, make_room_to_work
+from modelpivot.cli.said import say_error
 from modelpivot.errors import GateFailed, UsageError
 from modelpivot.models.cleanup import Cleaned, CleanupPlan
 from modelpivot.models.reclaim import Kind
@@ -84,7 +85,7 @@ def _carry_out(said: _Said) -> tuple[CleanupPlan, Cleaned | None]:
     except GateFailed as error:
         if done is None:
             raise
-        sys.stderr.write(f"{error}\n" + "".join(f"  - {line}\n" for line in error.failed))
+        say_error(error)
     return made, done
 
 

@@ -116,7 +116,7 @@ def _read_past(state: "StatePaths", run: "RunPaths") -> RunResult | None:
     try:
         return read_model(run.result, RunResult) or report(state, run.id)
     except PivotError as error:
-        log_console().print(f"{run.id}: passed over: {error.message}", style="yellow", markup=False)
+        log_console().print(f"{run.id}: passed over: {error.message}", style="yellow")
         return None
 
 
@@ -132,5 +132,5 @@ def look_back() -> list[StoredResult]:
     if problem and not known:
         raise TransientError(problem, hint="look at the database, or at MODELPIVOT_DATABASE_URL (unset: SQLite in the state)")
     if problem:
-        log_console().print(problem, style="yellow", markup=False)
+        log_console().print(problem, style="yellow")
     return known

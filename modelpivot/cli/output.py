@@ -21,16 +21,16 @@ def answer(model: BaseModel) -> None:
 
 def console() -> "Console":
     """For answers to a person: standard output."""
-    from rich.console import Console
+    from modelpivot.cli.plain_console import PlainConsole
 
-    return Console(highlight=False, soft_wrap=True)
+    return PlainConsole(soft_wrap=True)
 
 
 def log_console() -> "Console":
     """For progress and logs: standard error."""
-    from rich.console import Console
+    from modelpivot.cli.plain_console import PlainConsole
 
-    return Console(stderr=True, highlight=False)
+    return PlainConsole(stderr=True)
 
 
 def in_time(seconds: float) -> str:

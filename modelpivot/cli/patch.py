@@ -46,12 +46,12 @@ def _show(done: "Patching") -> None:
 
     out = console()
     for warning in done.warnings:
-        out.print(f"! {warning}", style="yellow", markup=False)
+        out.print(f"! {warning}", style="yellow")
     for applied in done.rules:
         if applied.did:
-            out.print(f"{applied.id}: {applied.why}", style="dim", markup=False)
+            out.print(f"{applied.id}: {applied.why}", style="dim")
     if done.outcome == "unchanged":
         for setting in done.settings:
-            out.print(f"{setting} stays: no rule that holds here asks for its change", style="dim", markup=False)
+            out.print(f"{setting} stays: no rule that holds here asks for its change", style="dim")
     show_patched(out, done.files)
-    out.print(f"{done.directory}: {DONE.get(done.outcome, 'nothing to do').format(done.directory)}", markup=False)
+    out.print(f"{done.directory}: {DONE.get(done.outcome, 'nothing to do').format(done.directory)}")

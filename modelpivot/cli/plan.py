@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from modelpivot.cli.output import AsJson, answer, console
+from modelpivot.models.spelled import plain
 
 if TYPE_CHECKING:
     from modelpivot.models.engine import Engine
@@ -69,7 +70,7 @@ def plan(
     elif as_markdown:
         from modelpivot.plans.markdown import plan_markdown
 
-        typer.echo(plan_markdown(made))
+        typer.echo(plain(plan_markdown(made)))
     else:
         show_plan(console(), made)
     raise typer.Exit(ExitCode.BLOCKED if made.blockers else ExitCode.DONE)

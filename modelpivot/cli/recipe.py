@@ -117,4 +117,4 @@ def write(text: str, out: Path | None, not_taken: list[str], *, as_json: bool) -
     if out is None:
         sys.stdout.write(text)
     for line in not_taken:
-        log_console().print(f"not taken over: {line}", soft_wrap=True, markup=False)
+        log_console().print(f"not taken over: {line}", soft_wrap=True)

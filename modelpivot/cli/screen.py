@@ -20,9 +20,9 @@ class Screen:
         self._console, self._is_quiet = console, is_quiet
         self._progress = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description:<14}"),
+            TextColumn("{task.description:<14}", markup=False),
             BarColumn(bar_width=30),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[note]}", markup=False),
             TimeElapsedColumn(),
             console=console,
         )

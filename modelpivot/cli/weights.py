@@ -16,6 +16,7 @@ from modelpivot.cli.told import Told
 from modelpivot.cli.weights_sources import folder_of, manifest_to_fetch, manifest_to_verify, require_readable
 from modelpivot.models.exit_code import ExitCode
 from modelpivot.models.manifest import Counts, Problem, Verdict
+from modelpivot.models.spelled import plain
 
 ManifestFile = Annotated[
     Path | None, typer.Option("--manifest", help="Manifest file to hold the files against; the Hub is not asked for one.")
@@ -128,5 +129,5 @@ def _end(verdict: Verdict, *, as_json: bool, footer: str = "") -> None:
         from modelpivot.cli.verdict_view import show_verdict
 
         show_verdict(console(), verdict)
-        sys.stdout.write(f"{footer}\n" if footer else "")
+        sys.stdout.write(plain(f"{footer}\n") if footer else "")
     raise typer.Exit(ExitCode.DONE if verdict.verdict == "complete" else ExitCode.SAID_NO)

@@ -22,6 +22,7 @@ from modelpivot.lifeline import Child, end_with_parent
 from modelpivot.models.event import Event
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.plan import Plan
+from modelpivot.models.spelled import plain
 from modelpivot.settings import read_host_config, to_environment
 from modelpivot.stages.context import Context, join_context
 from modelpivot.stages.error_record import ErrorRecord, rebuild_error, record_error
@@ -79,7 +80,7 @@ def child_main(stage: ChildName, run_id: str) -> int:
     except PivotError as error:
         end, code = ChildEnd(error=record_error(error)), error.exit_code
         context.journal.stage(STAGES[stage])("failed", error.message)
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(plain(f"{error}\n"))
     write_model(_end_path(context.run, stage), end)
     return code
 

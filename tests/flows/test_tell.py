@@ -13,8 +13,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
 from prefect.runtime import flow_run
 
-from flows.poster import Poster
-from flows.tell import LONGEST_LINE, PrefectListener, describe_progress, percent_done
+from flows.poster import POSTER, Poster
+from flows.tell import LONGEST_LINE, PrefectListener, describe_progress, percent_done, show_markdown
 from modelpivot.models.event import Event
 from tests.flows.asked import list_artifacts
 from tests.switching import wait_until
@@ -106,11 +106,34 @@ def test_log_lines_are_one_short_line_each() -> None:
     listener = PrefectListener()
     flood = Event(at=0, stage="install", kind="log", message="10%\r20%\r" + "x" * 2_000_000)
     listener(flood)
-    run_id = in_a_task(lambda: listener(flood))
+    line = line_of(in_a_task(lambda: listener(flood)))
+    assert line.startswith("install: 10% 20% xxx") and len(line) <= LONGEST_LINE + 3
+
+
+def test_what_others_say_commands_no_page() -> None:
+    """An engine's line and a file's name reach Prefect's log, bars and artifacts as words; the layout of a page stays."""
+    poster, evil = Poster(), "\x1b[2J\x1b[31mred\x9b\u202e"
+    listener = PrefectListener(poster=poster)
+
+    def body() -> None:
+        listener(Event(at=0, stage="install", kind="log", message=evil))
+        listener(Event(at=0, stage="bar", kind="progress", message=evil, data={"done": 1, "total": 2}))
+        show_markdown("page", f"# {evil}\n\n- {evil}", title=evil)
+        assert poster.drain(20) and POSTER.drain(20)
+
+    run_id = in_a_task(body)
+    found = {artifact.type: artifact for artifact in list_artifacts(run_id)}
+    assert found["markdown"].data == "# red\ufffd\ufffd\n\n- red\ufffd\ufffd"
+    assert [found[kind].description for kind in ("markdown", "progress")] == ["red\ufffd\ufffd"] * 2
+    assert line_of(run_id) == "install: red\ufffd\ufffd"
+
+
+def line_of(run_id: UUID) -> str:
+    """The one log line of the stage install, once the server has it."""
 
     def read() -> list[str]:
         logs = get_client(sync_client=True).read_logs(LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run_id])))
         return [log.message for log in logs if log.message.startswith("install: ")]
 
     [line] = wait_until(read, what="the log line")
-    assert line.startswith("install: 10% 20% xxx") and len(line) <= LONGEST_LINE + 3
+    return line
