@@ -47,7 +47,7 @@ def plan(
         "overrides": [*choice.overrides, *(override or [])],
         "exclude_packages": [*choice.exclude_packages, *(exclude or [])],
     }
-    changed |= {"torch_backend": torch_backend} if torch_backend else {}
+    changed |= {} if torch_backend is None else {"torch_backend": torch_backend}
     changed |= {"channel": "nightly"} if nightly else {}
     choice = _changed(choice, changed)
     made = plan_for_choice(read_host_config(), engine, choice, environment=environment, consents=consents, is_full=full)

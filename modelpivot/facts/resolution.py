@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from modelpivot.errors import CommandFailed, PreconditionError
+from modelpivot.errors import CommandFailed, PreconditionError, UsageError
 from modelpivot.facts.gpus import read_gpus
 from modelpivot.facts.lock import parse_pins, parse_yanked
 from modelpivot.facts.uv import Uv, build_environment, read_uv
@@ -32,6 +32,7 @@ NO_WHEEL = re.compile(
     r"has no (usable )?wheels|no wheels with a matching|there (is|are) no versions? of|was not found in the (package registry|provided package locations)"
     r"|only the following versions? of .* (is|are) available"
 )
+NO_BACKEND = re.compile(r"invalid value '[^']*' for '--torch-backend")
 AWAY = re.compile(r"failed to fetch|error sending request|dns error|timed out|connection (refused|reset)", re.IGNORECASE)
 
 
@@ -48,7 +49,8 @@ def read_resolution(host: HostConfig, engine: Engine, choice: EngineChoice) -> R
 
 
 def resolve_choice(host: HostConfig, engine: Engine, choice: EngineChoice, *, is_fresh: bool = False) -> Answer:
-    """The resolution of a recipe's engine on this host, or why there is none. `is_fresh`: the index is asked whatever was kept."""
+    """The resolution of a recipe's engine on this host, or why there is none. `is_fresh`: the index is asked whatever was kept. UsageError for a
+    torch_backend that uv does not know."""
     try:
         if choice.resolution and (pinned := find_pinned(host, engine.name, choice.resolution)):
             return Answer(pinned)
@@ -59,6 +61,8 @@ def resolve_choice(host: HostConfig, engine: Engine, choice: EngineChoice, *, is
     except CommandFailed as error:
         said = [line for line in error.last_lines if not line.startswith("warning:")] or [error.message]
         return Answer(Unread(unread="; ".join(said)), judge_words("\n".join(said)))
+    except UsageError:
+        raise
     except PreconditionError as error:
         return Answer(Unread(unread=str(error)), "no_tool")
 
@@ -163,7 +167,12 @@ def _compile(uv: Uv, host: HostConfig, request: Request, engine: Engine, torch_b
             overrides.write_text(lines)
             argv += ["--overrides", overrides]
         argv += ["--generate-hashes", "--no-header", "--no-annotate", *compile_flags(request, engine, torch_backend)]
-        said = run_command(argv, timeout_s=DEADLINE_S, env=build_environment(uv, host, request.build), cwd=Path(folder))
+        try:
+            said = run_command(argv, timeout_s=DEADLINE_S, env=build_environment(uv, host, request.build), cwd=Path(folder))
+        except CommandFailed as error:
+            if NO_BACKEND.search(words := " ".join(" ".join(error.last_lines).split())):
+                raise UsageError(f"torch_backend: {words}", hint="state one that uv names, or use a newer uv") from error
+            raise
     return make_resolution(request, said.stdout, torch_backend, parse_yanked(said.stderr), distribution=engine.distribution)
 
 

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.recipe import BuildSettings
+from modelpivot.models.torch_backend import TorchBackend
 
 Unresolved = Literal["no_wheel", "unreachable", "conflict", "no_tool"]
 """no_wheel: nothing that fits this machine, or no such version; conflict: requirements that exclude each other; no_tool: uv or Python missing."""
@@ -40,7 +41,7 @@ class Engine(Frozen):
     requirements: list[str]
     """PEP 508, with `{version}`."""
     exclude_packages: list[str] = Field(default_factory=list)
-    torch_backend: str | None = None
+    torch_backend: TorchBackend | None = None
     """uv's `--torch-backend`, used where the plain index has no such torch; `driver`: the newest CUDA that the driver offers, always; None: not given."""
     device: str = "cuda"
     serve: list[str]

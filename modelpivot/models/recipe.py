@@ -12,6 +12,7 @@ from modelpivot.models.packages import PackagePolicy
 from modelpivot.models.patch import Patch as Patch
 from modelpivot.models.source import REPO as REPO
 from modelpivot.models.source import Source as Source
+from modelpivot.models.torch_backend import TorchBackend
 from modelpivot.models.workload import Floor, Regression, Workload
 
 Seconds = Annotated[float, Field(gt=0)]
@@ -52,7 +53,7 @@ class EngineChoice(Frozen):
     """Instead of those of engines.yaml: another fork, `vllm @ git+https://...@<40 hex>`, a wheel's address. Empty: engines.yaml's."""
     overrides: list[str] = Field(default_factory=list)
     """Requirements (PEP 508) that hold whatever other packages ask for."""
-    torch_backend: str | None = None
+    torch_backend: TorchBackend | None = None
     """uv's `--torch-backend`: cu128, cpu; `driver`: the newest CUDA that this host's driver offers. None: as engines.yaml says."""
     build: BuildSettings = BuildSettings()
     policy: PackagePolicy = PackagePolicy()

@@ -158,6 +158,14 @@ def test_a_word_that_names_no_package_is_refused(tmp_path: Path, options: tuple[
     assert (done.returncode, json.loads(done.stdout)["error"]) == (2, "UsageError")
 
 
+@pytest.mark.parametrize("backend", ["cuda12.8", "CPU", "", "cu999"])
+def test_a_backend_that_is_none_is_refused(tmp_path: Path, backend: str) -> None:
+    """Wrong usage, exit 2, whether the form tells it or uv, which knows what there is; the words say what was expected."""
+    done = run(tmp_path, "env", "plan", "vllm==0.26.0", "--torch-backend", backend, "--json", UV_OFFLINE="1")
+    assert (done.returncode, json.loads(done.stdout)["error"]) == (2, "UsageError")
+    assert "torch_backend" in done.stderr and "cu128" in done.stderr
+
+
 def test_an_export_names_no_folder_outside_the_root(tmp_path: Path) -> None:
     """The environment's folder is named by engine, version and digest of the export: none of them may lead elsewhere."""
     export = tmp_path / "export"
