@@ -48,7 +48,7 @@ def look_back(
     state: StatePaths, *, host: str | None = None, repo: str | None = None, workloads: Sequence[str] | None = None
 ) -> tuple[list[StoredResult], str]:
     """What the history has, newest first, with what waits in the state; and why the history itself does not answer, empty when it does."""
-    from modelpivot.benchmark.store import open_history
+    from modelpivot.benchmark.store import open_to_read
 
     waiting = [
         result
@@ -58,8 +58,8 @@ def look_back(
         and (workloads is None or result.workload.digest in workloads)
     ]
     try:
-        with open_history(state) as history:
-            found, problem = history.read(host=host, repo=repo, workloads=workloads), ""
+        with open_to_read(state) as history:
+            found, problem = history.read(host=host, repo=repo, workloads=workloads) if history else [], ""
     except PivotError as error:
         found, problem = [], error.message
     together = {result.id: result for result in [*waiting, *found]}.values()

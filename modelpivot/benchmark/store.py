@@ -9,6 +9,8 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from pydantic import ValidationError
 from sqlalchemy import Connection, Engine, Select, create_engine, make_url, select, text, update
@@ -89,7 +91,7 @@ class History:
 def open_history(state: StatePaths) -> Iterator[History]:
     """The history of this host. UsageError for an address that is none, TransientError when nothing answers there, PreconditionError when it
     was written by a newer version."""
-    engine = _engine(read_database_url() or f"sqlite:///{state.benchmarks.absolute()}")
+    engine = _engine(_address(state))
     history = History(engine)
     try:
         state.root.mkdir(parents=True, exist_ok=True)
@@ -98,6 +100,29 @@ def open_history(state: StatePaths) -> Iterator[History]:
         yield history
     finally:
         history.close()
+
+
+@contextmanager
+def open_to_read(state: StatePaths) -> Iterator[History | None]:
+    """The history as it stands, also where nothing can be written; None: there is none yet, and none is made. One of an older version is brought up
+    to date first, which writes. Errors as `open_history`."""
+    if not read_database_url() and not state.benchmarks.is_file():
+        yield None
+        return
+    engine = _engine(_address(state))
+    history = History(engine)
+    try:
+        if _is_up_to_date(history, engine):
+            yield history
+        else:
+            with open_history(state) as migrated:
+                yield migrated
+    finally:
+        history.close()
+
+
+def _address(state: StatePaths) -> str:
+    return read_database_url() or f"sqlite:///{state.benchmarks.absolute()}"
 
 
 def _engine(url: str) -> Engine:
@@ -130,6 +155,15 @@ def _migrate(history: History, engine: Engine) -> None:
         ) from error
     except SQLAlchemyError as error:
         raise _away(history.where, error) from error
+
+
+def _is_up_to_date(history: History, engine: Engine) -> bool:
+    try:
+        with engine.connect() as connection:
+            revision = MigrationContext.configure(connection).get_current_revision()
+    except SQLAlchemyError as error:
+        raise _away(history.where, error) from error
+    return revision == ScriptDirectory(str(MIGRATIONS)).get_current_head()
 
 
 def _away(where: str, error: SQLAlchemyError) -> TransientError:

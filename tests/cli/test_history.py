@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_hostile_words import run
+from modelpivot.benchmark.keep import keep
+from modelpivot.state.paths import StatePaths
+from tests.benchmark.results import result
+from tests.cli.test_hostile_words import READ_ONLY_STATE, run
+from tests.reclaiming import ROOT_ONLY
 
 
 def test_a_damaged_run_hides_no_other(tmp_path: Path) -> None:
@@ -47,3 +51,21 @@ def test_a_bench_that_cannot_begin_leaves_no_run(tmp_path: Path) -> None:
     """Nothing serves: exit 3, and no run in the history that did nothing."""
     assert run(tmp_path, "bench", "--json").returncode == 3
     assert json.loads(run(tmp_path, "history", "--json").stdout)["runs"] == []
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize("words", [("--results",), ("--export", "all.csv"), ()])
+def test_a_state_that_takes_nothing_is_read(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """A read-only mount, as after a disk's fault: looking back writes nothing, so it needs nothing to write to."""
+    keep(StatePaths(tmp_path / "state"), [result(61.0)])
+    done = run(tmp_path, "history", *words, "--json", under=READ_ONLY_STATE)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert told["results"] == 1 if "--export" in words else len(told["results"]) == len(words)
+
+
+def test_looking_back_makes_nothing(tmp_path: Path) -> None:
+    """No state before, no state afterwards, and no result is no failure."""
+    done = run(tmp_path, "history", "--results", "--json")
+    assert (done.returncode, json.loads(done.stdout)["results"]) == (0, [])
+    assert list(tmp_path.iterdir()) == []

@@ -13,12 +13,25 @@ HERE = Path(__file__).resolve()
 COMMUNITY = "model:\n  model_id: acme/Big\n  base_args: [--max-model-len, '4096']\n"
 
 
-def run(tmp_path: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The command as a process of its own, with a state of its own."""
+READ_ONLY_STATE = (
+    "unshare",
+    "--mount",
+    "--propagation",
+    "private",
+    "sh",
+    "-c",
+    'mount --bind state state && mount -o remount,ro,bind state && exec "$@"',
+    "-",
+)
+"""Starts a command that sees its state on a read-only mount. Needs root."""
+
+
+def run(tmp_path: Path, *words: str, under: tuple[str, ...] = (), **variables: str) -> subprocess.CompletedProcess[str]:
+    """The command as a process of its own, with a state of its own. `under`: a command that starts it."""
     own = {"MODELPIVOT_STATE_DIR": str(tmp_path / "state"), "MODELPIVOT_WEIGHTS_ROOT": str(tmp_path / "weights")}
     environ = {**os.environ, **own, **variables}
     return subprocess.run(
-        [sys.executable, "-m", "modelpivot", *words], env=environ, capture_output=True, text=True, cwd=tmp_path, check=False
+        [*under, sys.executable, "-m", "modelpivot", *words], env=environ, capture_output=True, text=True, cwd=tmp_path, check=False
     )
 
 
