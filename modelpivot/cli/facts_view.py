@@ -34,6 +34,9 @@ def show_model(console: Console, facts: Facts) -> None:
 
 
 def _serving(facts: HostFacts) -> Rows:
+    if facts.state:
+        yield "serves", str(facts.state)
+        return
     yield "serves", facts.current.id if facts.current else "nothing by us"
     yield "answers", str(facts.current_answers)
     if facts.cutover:
@@ -94,6 +97,8 @@ def _software(facts: HostFacts) -> Rows:
     if not isinstance(facts.toolchain, Unread):
         toolkits = ", ".join(facts.toolchain.cuda_toolkits.values()) or "none"
         yield "toolchain", f"glibc {facts.toolchain.glibc}, CUDA toolkits {toolkits}, kernel {facts.toolchain.kernel}"
+    if isinstance(facts.environments, Unread):
+        yield "environments", str(facts.environments)
     for packages in [] if isinstance(facts.environments, Unread) else facts.environments:
         engine = f"{packages.engine} {packages.versions.get(packages.engine, '')}" if packages.engine else "no vLLM"
         torch = f", torch {packages.versions['torch']}" if "torch" in packages.versions else ""
@@ -104,10 +109,14 @@ def _software(facts: HostFacts) -> Rows:
 
 
 def _stored(facts: HostFacts) -> Rows:
+    if isinstance(facts.stored, Unread):
+        yield "weights", str(facts.stored)
     for stored in [] if isinstance(facts.stored, Unread) else facts.stored:
         used = f", used by {', '.join(stored.used_by)}" if stored.used_by else ""
         yield f"weights {stored.path.parent.name}/{stored.path.name[:12]}", f"{say_bytes(stored.size_bytes)}, {stored.state}{used}"
     cache = facts.hub_cache
+    if isinstance(cache, Unread):
+        yield "Hub cache", str(cache)
     if isinstance(cache, HubCache):
         yield (
             "Hub cache",

@@ -33,6 +33,7 @@ def facts(
     """Read this host."""
     from modelpivot.cli.facts_view import show_facts, show_model
     from modelpivot.facts.everything import read_facts, read_host_facts
+    from modelpivot.facts.known import read_known
     from modelpivot.recipes import read_engine, read_recipe
     from modelpivot.settings import read_host_config
     from modelpivot.state.paths import StatePaths
@@ -40,11 +41,12 @@ def facts(
     host = read_host_config()
     state = StatePaths(host.state_dir)
     if recipe is None:
-        read = read_host_facts(host, state, until=time.monotonic() + FACTS_DEADLINE_S)
+        known = read_known(state, may_be_unread=True)
+        read = read_host_facts(host, state, until=time.monotonic() + FACTS_DEADLINE_S, known=known)
         answer(read) if as_json else show_facts(console(), read)
         return
     chosen = read_recipe(recipe)
-    whole = read_facts(host, state, chosen, read_engine(chosen.engine.name))
+    whole = read_facts(host, state, chosen, read_engine(chosen.engine.name), may_be_unread=True)
     if as_json:
         answer(whole)
     else:

@@ -8,9 +8,10 @@ from typing import Any
 
 from modelpivot.errors import PivotError
 from modelpivot.facts.disks import read_disk
-from modelpivot.facts.engine_change import read_engine_facts, read_live_dir
+from modelpivot.facts.engine_change import read_engine_facts
 from modelpivot.facts.gpus import read_gpu_links, read_gpus
 from modelpivot.facts.hub_cache import read_hub_cache
+from modelpivot.facts.known import Known, read_known
 from modelpivot.facts.memory import read_available_memory
 from modelpivot.facts.model import read_model_facts
 from modelpivot.facts.packages import read_environments
@@ -33,21 +34,20 @@ from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
-from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.paths import StatePaths
-from modelpivot.state.releases import list_releases, read_current
+from modelpivot.state.releases import list_releases
 from modelpivot.supervisors.choose import choose_supervisor
 
 DEADLINE_S = 330.0
 """Seconds for everything; resolving an engine against an empty cache takes the longest."""
 
 
-def read_facts(host: HostConfig, state: StatePaths, recipe: Recipe, engine: Engine) -> Facts:
-    """Everything at once. UsageError when the state on disk cannot be understood; nothing else raises."""
-    started = time.monotonic()
+def read_facts(host: HostConfig, state: StatePaths, recipe: Recipe, engine: Engine, *, may_be_unread: bool = False) -> Facts:
+    """Everything at once. Errors as `read_known` when the state on disk cannot be read; nothing else raises."""
+    started, known = time.monotonic(), read_known(state, may_be_unread=may_be_unread)
     model = Reading("model", lambda: read_model_facts(host, recipe.model))
-    engines = Reading("engine", lambda: read_engine_facts(host, engine, recipe.engine, read_live_dir(state)))
-    facts = read_host_facts(host, state, until=started + DEADLINE_S, recipe_name=recipe.name)
+    engines = Reading("engine", lambda: read_engine_facts(host, engine, recipe.engine, known.live_dir))
+    facts = read_host_facts(host, state, until=started + DEADLINE_S, recipe_name=recipe.name, known=known)
     return Facts(
         host=facts,
         model=_known_model(model.result(started + DEADLINE_S)),
@@ -57,8 +57,11 @@ def read_facts(host: HostConfig, state: StatePaths, recipe: Recipe, engine: Engi
     )
 
 
-def read_host_facts(host: HostConfig, state: StatePaths, *, until: float, recipe_name: str | None = None) -> HostFacts:
-    """The host alone; `until` is on time.monotonic(). Views are looked into for the releases of `recipe_name` only."""
+def read_host_facts(
+    host: HostConfig, state: StatePaths, *, until: float, recipe_name: str | None = None, known: Known | None = None
+) -> HostFacts:
+    """The host alone; `until` is on time.monotonic(). Views are looked into for the releases of `recipe_name` only. `known`: the state, where it was
+    read already; else errors as `read_known`."""
     gpus = Reading("GPUs", read_gpus)
     parts = DeepParts(host, state)
     memory = Reading("memory", read_available_memory)
@@ -66,7 +69,7 @@ def read_host_facts(host: HostConfig, state: StatePaths, *, until: float, recipe
     tools = Reading("tools", read_tools)
     disks = [Reading(str(path), partial(read_disk, path)) for path in (host.weights_root, host.environments_root, host.state_dir)]
     frozen = Reading("views", lambda: read_standing(state, recipe_name) if recipe_name else [])
-    current, cutover = read_current(state), read_cutover(state)
+    current, cutover, unread = known or read_known(state)
     answers = Reading("current release", lambda: read_answers(host, state, current))
     found_tools, supervisor, found_gpus = tools.result(until), read_supervisor(host, state), gpus.result(until)
     facts = HostFacts(
@@ -79,6 +82,7 @@ def read_host_facts(host: HostConfig, state: StatePaths, *, until: float, recipe
         current=current,
         current_answers=answers.result(until),
         cutover=cutover,
+        state=unread,
         switch_lives=bool(cutover and cutover.switch and is_alive(cutover.switch)),
         supervisor=supervisor,
         own_pids=[] if isinstance(supervisor, Unread) else read_own_pids(host, state, current, cutover),

@@ -59,6 +59,8 @@ class HostFacts(Frozen):
     """Whether it generates right now; Unread: there is none, or no way to ask."""
     cutover: Cutover | None
     """An open switch."""
+    state: Unread | None = None
+    """Why the state on disk cannot be read: what is current and whether a switch is open is not known then. None: it was read."""
     switch_lives: bool = False
     """Whether the process of the open switch lives."""
     supervisor: str | Unread = "process"

@@ -2,7 +2,7 @@
 
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.engine import Engine
-from modelpivot.models.facts import Facts, Listener, ModelFacts
+from modelpivot.models.facts import Facts, HostFacts, Listener, ModelFacts
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
 from modelpivot.models.plan import Blocker
@@ -40,7 +40,23 @@ def find_blockers(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine
         *port_blockers(endpoint, facts),
         *key_blockers(recipe, host, facts),
         *supervisor_blockers(host, facts),
+        *state_blockers(facts.host),
         *switch_blockers(facts, candidate),
+    ]
+
+
+def state_blockers(host: HostFacts) -> list[Blocker]:
+    """Only in recorded facts: what reads a state to change this host does not begin without it."""
+    if host.state is None:
+        return []
+    return [
+        _blocker(
+            "STATE_UNREAD",
+            "the state of this host",
+            "what serves, and whether a switch is open",
+            str(host.state),
+            "mend it, read the facts again",
+        )
     ]
 
 

@@ -12,6 +12,7 @@ from modelpivot.models.host import HostConfig
 from modelpivot.models.plan import Blocker
 from modelpivot.models.readiness import FreeFact
 from modelpivot.models.reclaim import Kind, ReclaimFacts
+from modelpivot.plans.blockers import state_blockers
 from modelpivot.plans.foreign import find_foreign_engines
 from modelpivot.plans.reclaim import plan_reclaim
 from modelpivot.plans.wait import name_obstacles
@@ -79,6 +80,7 @@ def _busy(facts: HostFacts, going: Collection[int]) -> list[str]:
 
 
 def _blockers(facts: HostFacts, serving: Sequence[Serving], stop: Sequence[str]) -> Iterator[Blocker]:
+    yield from state_blockers(facts)
     if facts.cutover is not None:
         yield Blocker(
             code="SWITCH_OPEN",

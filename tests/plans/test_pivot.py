@@ -455,3 +455,9 @@ def test_a_plan_is_pure() -> None:
     one, other = plan_pivot(KIMI, HOST, facts, CUDA), plan_pivot(KIMI, HOST, facts, CUDA)
     assert one == other
     assert Plan.model_validate_json(one.model_dump_json()) == one
+
+
+def test_a_state_that_could_not_be_read_blocks() -> None:
+    """Whoever records facts on such a host and plans from them is told: what serves, and whether a switch is open, is not known."""
+    plan = brief_plan(current=None, state=Unread(unread="state in /x: torn"))
+    assert "torn" in only(plan, "STATE_UNREAD").found
