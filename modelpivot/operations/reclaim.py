@@ -1,63 +1,72 @@
-"""Let one thing go for good: written down, moved aside, proved to be what was agreed to and held by nobody, then deleted. Needs the host's lock.
+"""Let things go for good: written down, moved aside, proved to be what was agreed to and held by nobody, then deleted. Needs the host's lock.
 
+All are moved aside before one look at what processes hold: a thing that nobody held then is found by nobody any more, however long its turn takes.
 Killed at any moment it leaves no half thing under its own name: what was not proved yet is put back by the next reclaim, the rest is deleted by it.
 """
 
 import os
 import time
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
-from modelpivot.errors import PivotError, PreconditionError
-from modelpivot.facts.mounts import mounts_below
-from modelpivot.facts.open_files import read_open_files
-from modelpivot.facts.trees import Entry, TreeRefused, digest_tree
-from modelpivot.models.event import Tell
-from modelpivot.models.host import HostConfig
-from modelpivot.models.manifest import ManifestFile
+from modelpivot.errors import PivotError
+from modelpivot.facts.open_files import OpenFiles, read_open_files
 from modelpivot.models.reclaim import Found, Gone, Item, Kind, Root
-from modelpivot.models.spelled import spell, unspell
+from modelpivot.models.spelled import unspell
+from modelpivot.operations.set_aside import Reclaiming, Stays, put_back, put_back_unless_done, require_alike, set_aside
 from modelpivot.operations.trash import Trash, opened_trash
 from modelpivot.state.paths import StatePaths
-from modelpivot.state.reclaimed import TRASH, Aside, ReclaimRecord, drop_record, new_record_id, read_unfinished, write_record
-from modelpivot.state.releases import drop_retired, forget_release, read_release
+from modelpivot.state.reclaimed import TRASH, Aside, ReclaimRecord, read_unfinished, write_record
+from modelpivot.state.releases import drop_retired, forget_release
 from modelpivot.supervisors.choose import choose_supervisor
-from modelpivot.weights.irreplaceable import read_irreplaceable
-from modelpivot.weights.layout import WeightsFolder
-from modelpivot.weights.manifest import read_manifest
 
 
-class Stays(PreconditionError):
-    """It is not, or no longer, what was agreed to; it was left where it lay."""
+def reclaim_items(job: Reclaiming, items: Sequence[Item]) -> Iterator[Gone]:
+    """Each gone, in this order, with the bytes that this measured free; or why it stays. Never raises for what the disk says of one thing. What was
+    not asked for any more when this is closed lies under its own name again."""
+    aside: dict[str, ReclaimRecord | str] = {}
+    try:
+        for item in items:
+            aside[item.id] = _try_to_set_aside(job, item.found)
+        held = read_open_files()
+        for item in items:
+            yield _finish(job, item, aside.pop(item.id), held)
+    finally:
+        for item in items:
+            _put_back_rest(job, item.found, aside.get(item.id))
+        for item in items:  # not before: what is put back needs the folder that it lay in
+            _tidy(item.found.root, item.found.kind, item.found.name)
 
 
-@dataclass(frozen=True)
-class Reclaiming:
-    """What every item of one reclaim shares."""
-
-    host: HostConfig
-    state: StatePaths
-    run_id: str
-    tell: Tell
-    given_up: Collection[str] = ()
-    """Releases that a person asked to stop for good."""
+def _put_back_rest(job: Reclaiming, found: Found, record: ReclaimRecord | str | None) -> None:
+    if isinstance(record, ReclaimRecord) and record.phase == "moving":
+        with suppress(PivotError, OSError), opened_trash(found.root) as trash:
+            put_back(job.state, trash, record)
 
 
-def reclaim_item(job: Reclaiming, item: Item) -> Gone:
-    """Gone, with the bytes that this measured free; or why it stays. Never raises for what the disk says of this one thing."""
+def _try_to_set_aside(job: Reclaiming, found: Found) -> ReclaimRecord | str:
+    """On record, moved; or why it stays."""
+    try:
+        with opened_trash(found.root) as trash:
+            return _find_record(job.state, found) if found.kind == "unfinished" else set_aside(job, trash, found)
+    except (PivotError, OSError) as error:
+        return str(getattr(error, "message", error))
+
+
+def _finish(job: Reclaiming, item: Item, record: ReclaimRecord | str, held: OpenFiles) -> Gone:
     state, found = job.state, item.found
     gone = Gone(id=item.id, path=found.path, what=found.what, promised_bytes=found.frees_bytes, freed_bytes=0)
+    if isinstance(record, str):
+        return gone.model_copy(update={"problem": record})
     try:
         with opened_trash(found.root) as trash:
             before = trash.free_bytes()
-            record = _find_record(state, found) if found.kind == "unfinished" else _set_aside(job, trash, found)
+            record = record if record.phase == "going" else _prove(job, trash, found, record, held)
             _let_go(job, record)
             job.tell("log", f"{found.path}: moved aside and proved; deleting {found.parts[0].files} files")
             left = _delete(trash, record)
             freed = trash.free_bytes() - before
             write_record(state, record.model_copy(update={"phase": "going" if left else "gone", "freed_bytes": freed, "at": time.time()}))
-            _tidy(trash, found.kind, found.name)
     except (PivotError, OSError) as error:
         return gone.model_copy(update={"problem": str(getattr(error, "message", error))})
     return gone.model_copy(update={"freed_bytes": freed, "problem": _say_left(left)})
@@ -66,10 +75,11 @@ def reclaim_item(job: Reclaiming, item: Item) -> Gone:
 def settle_interrupted(state: StatePaths, roots: Sequence[Root]) -> list[str]:
     """What a killed reclaim had moved aside and not proved lies under its own name again, and what it had deleted is on record as gone.
 
-    What cannot be put back, a sentence each. Nothing to do without any; what is only half deleted waits for `reclaim_item`.
+    What cannot be put back, a sentence each. Nothing to do without any; what is only half deleted waits for `reclaim_items`.
     """
     problems = []
-    for record in list(read_unfinished(state)):
+    # what is put back first needs the folder that it lay in
+    for record in sorted(read_unfinished(state), key=lambda record: record.phase != "moving"):
         root = next((root for root in roots if root.real == record.root), None)
         if root is None:
             problems.append(f"{record.root}, from which {record.what} was moved aside, is no root of this host any more")
@@ -86,91 +96,29 @@ def settle_interrupted(state: StatePaths, roots: Sequence[Root]) -> list[str]:
 
 def _settle(state: StatePaths, trash: Trash, record: ReclaimRecord) -> list[str]:
     if record.phase == "moving":
-        problems = [why for part in record.parts if (why := trash.put_back(part))]
-        if not problems:
-            drop_record(state, record)
-        return problems
+        return put_back(state, trash, record)
     if not any(trash.has(part) for part in record.parts):
         write_record(state, record.model_copy(update={"phase": "gone"}))
-        _tidy(trash, record.kind, record.parts[0].name)
+        _remove_empty_parent(trash, record.kind, record.parts[0].name)
     return []
 
 
-def _set_aside(job: Reclaiming, trash: Trash, found: Found) -> ReclaimRecord:
-    """Every part in the trash, proved; Stays, with all of it put back, when one is not what was agreed to, or is held."""
-    state, record = job.state, _new_record(job, trash, found)
-    write_record(state, record)
-    try:
+def _prove(job: Reclaiming, trash: Trash, found: Found, record: ReclaimRecord, held: OpenFiles) -> ReclaimRecord:
+    """Stays, with all of it put back, when a part is not what was agreed to, or is held."""
+    with put_back_unless_done(job.state, trash, record):
         for part in record.parts:
-            trash.take(part)
-        for part in record.parts:
-            _prove(trash, found, part)
-    except BaseException:
-        if not [why for part in record.parts if (why := trash.put_back(part))]:
-            drop_record(state, record)
-        raise
+            _prove_part(trash, found, part, held)
     proved = record.model_copy(update={"phase": "going"})
-    write_record(state, proved)
+    write_record(job.state, proved)
     return proved
 
 
-def _new_record(job: Reclaiming, trash: Trash, found: Found) -> ReclaimRecord:
-    """What will be known of it afterwards. Stays when it changed since it was planned: then it is not even moved."""
-    record_id = new_record_id(found.kind)
-    parts = [Aside(name=part.name, digest=part.digest, trash=f"{record_id}.{number}") for number, part in enumerate(found.parts)]
-    trees = [_read_alike(trash, part, f"{unspell(found.root.real)}/{unspell(part.name)}") for part in parts]
-    return ReclaimRecord(
-        id=record_id,
-        kind=found.kind,
-        what=found.what,
-        root=found.root.real,
-        parts=parts,
-        repo=found.repo,
-        commit=found.commit,
-        files=list(_files(found, trees[0])) if found.kind == "weights" else [],
-        release=read_release(job.state, Path(unspell(found.name)).name) if found.kind == "views" else None,
-        gives_up=[need.by for need in found.needs if need.by in job.given_up],
-        promised_bytes=found.frees_bytes,
-        run_id=job.run_id,
-        at=time.time(),
-    )
-
-
-def _read_alike(trash: Trash, part: Aside, path: str) -> list[Entry]:
-    try:
-        entries = trash.read(part.name)
-    except FileNotFoundError as error:
-        raise Stays(f"{part.name} is gone already") from error
-    except TreeRefused as error:
-        raise Stays(error.message) from error
-    _require_alike(entries, part, path)
-    return entries
-
-
-def _require_alike(entries: Sequence[Entry], part: Aside, path: str) -> None:
-    if points := mounts_below(path):
-        raise Stays(f"{spell(points[0])} is a mount point")
-    if digest_tree(list(entries)) != part.digest:
-        raise Stays(f"{part.name} changed since it was planned: something was added, removed or written to", hint="plan again")
-
-
-def _prove(trash: Trash, found: Found, part: Aside) -> None:
+def _prove_part(trash: Trash, found: Found, part: Aside, held: OpenFiles) -> None:
     """In the trash nobody finds it by its name any more: what it is now, and who holds it now, is what counts."""
     entries, aside = trash.read_aside(part), f"{unspell(found.root.real)}/{TRASH}/{part.trash}"
-    _require_alike(entries, part, aside)
-    if holders := read_open_files().holders(entries, aside):
+    require_alike(entries, part, aside)
+    if holders := held.holders(entries, aside):
         raise Stays(f"{part.name}: {holders[0]} holds it open")
-
-
-def _files(found: Found, entries: Sequence[Entry]) -> Iterator[ManifestFile]:
-    """The manifest's files, and what else was recorded with a digest; weights that nobody recorded with their size alone."""
-    folder = WeightsFolder(Path(unspell(found.path)))
-    manifest = read_manifest(folder.root) if found.is_refetchable else None
-    yield from manifest.files if manifest else ()
-    recorded = read_irreplaceable(folder)
-    digests = {file.path: file.sha256 for file in recorded.files} if recorded else {}
-    sizes = {spell(entry.path): entry.size for entry in entries}
-    yield from (ManifestFile(path=name, size=sizes.get(name, 0), sha256=digests.get(unspell(name))) for name in found.irreplaceable)
 
 
 def _let_go(job: Reclaiming, record: ReclaimRecord) -> None:
@@ -198,7 +146,12 @@ def _find_record(state: StatePaths, found: Found) -> ReclaimRecord:
     raise Stays(f"{found.path}: no record says what it is", hint="look at it and remove it by hand")
 
 
-def _tidy(trash: Trash, kind: Kind, name: str) -> None:
+def _tidy(root: Root, kind: Kind, name: str) -> None:
+    with suppress(PivotError, OSError), opened_trash(root) as trash:
+        _remove_empty_parent(trash, kind, name)
+
+
+def _remove_empty_parent(trash: Trash, kind: Kind, name: str) -> None:
     """`<org>--<name>/` when its last commit went."""
     parent = os.path.dirname(name)  # noqa: PTH120
     if kind == "weights" and parent and "/" not in parent:

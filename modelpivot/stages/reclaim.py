@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from modelpivot.errors import GateFailed, PreconditionError
@@ -11,7 +12,8 @@ from modelpivot.facts.reclaimable import read_reclaimable, read_roots
 from modelpivot.files import write_model
 from modelpivot.models.reclaim import Gone, Item, Kind, Reclaimed, ReclaimPlan
 from modelpivot.models.size import say_bytes
-from modelpivot.operations.reclaim import Reclaiming, reclaim_item, settle_interrupted
+from modelpivot.operations.reclaim import reclaim_items, settle_interrupted
+from modelpivot.operations.set_aside import Reclaiming
 from modelpivot.plans.reclaim import plan_reclaim
 from modelpivot.stages.context import Context
 from modelpivot.stages.told import told
@@ -119,26 +121,30 @@ def _refuse_open_switch(context: Context) -> None:
 
 
 def _reclaim_all(context: Context, chosen: Sequence[Item], given_up: Collection[str]) -> list[Gone]:
-    """One after the other. Planned again under the lock: what is needed or held by now stays."""
+    """Planned again under the lock: what is needed or held by now is not even moved."""
     now = plan_reclaim(context.host, read_reclaimable(context.host, context.state), given_up=given_up)
     offered = {item.id: item for item in now.items}
     reasons = {kept.id: kept.why for kept in now.kept}
     job = Reclaiming(context.host, context.state, context.run.id, context.journal.stage("reclaim"), given_up)
-    gone: list[Gone] = []
-    for number, item in enumerate(chosen):
-        job.tell("progress", item.found.path, done=number, total=len(chosen), unit="things")
-        gone.append(_reclaim_one(job, item, offered.get(item.id), reasons.get(item.id)))
+    gone = [_stays(item, why) for item in chosen if (why := _why_not(item, offered.get(item.id), reasons.get(item.id)))]
+    stays = {each.id for each in gone}
+    going = [item for item in chosen if item.id not in stays]
+    with closing(reclaim_items(job, going)) as ends:
+        for number, each in enumerate(ends, 1):
+            gone.append(each)
+            job.tell("progress", each.path, done=number, total=len(going), unit="things")
     return gone
 
 
-def _reclaim_one(job: Reclaiming, item: Item, again: Item | None, why_not: str | None) -> Gone:
+def _why_not(item: Item, again: Item | None, why_not: str | None) -> str | None:
     if why_not is None and again is not None and again.ask == "named" and item.ask == "yes":
-        why_not = f"it asks for its name by now: {again.why}"
-    if why_not is not None:
-        return Gone(
-            id=item.id, path=item.found.path, what=item.found.what, promised_bytes=item.found.frees_bytes, freed_bytes=0, problem=why_not
-        )
-    return reclaim_item(job, item)
+        return f"it asks for its name by now: {again.why}"
+    return why_not
+
+
+def _stays(item: Item, why: str) -> Gone:
+    found = item.found
+    return Gone(id=item.id, path=found.path, what=found.what, promised_bytes=found.frees_bytes, freed_bytes=0, problem=why)
 
 
 def _sum_up(context: Context, made: ReclaimPlan, chosen: Sequence[Item], gone: Sequence[Gone]) -> Reclaimed:

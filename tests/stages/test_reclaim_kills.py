@@ -17,11 +17,12 @@ RUN = """
 import os, signal, sys
 from pathlib import Path
 from modelpivot.operations import reclaim as operation
-from modelpivot.operations.reclaim import Reclaiming, reclaim_item
+from modelpivot.operations.reclaim import reclaim_items
+from modelpivot.operations.set_aside import Reclaiming
 from tests.reclaiming import Pile
 
 pile, calls = Pile(Path(sys.argv[1])), int(sys.argv[2])
-[item] = pile.plan("weights").items
+items = pile.plan("weights").items
 
 def count(frame, event, argument):
     global calls
@@ -32,9 +33,9 @@ def count(frame, event, argument):
 
 job = Reclaiming(pile.host, pile.state, "killed", lambda *_, **__: None)
 sys.setprofile(count)
-gone = reclaim_item(job, item)
+gone = list(reclaim_items(job, items))
 sys.setprofile(None)
-print(gone.problem or "gone")
+print([each.problem or "gone" for each in gone])
 """
 
 
