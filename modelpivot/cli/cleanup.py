@@ -1,22 +1,17 @@
 """cleanup: the clean slate. Stops what is named, proves GPUs and ports free, shows disk, weights and cache, reclaims what is agreed."""
 
-import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from modelpivot.cli.agreeing import Agree, DryRun, FromRecipe, Only, Words, Yes, agreed_to, kinds_of, make_room_to_work
 from modelpivot.cli.output import AsJson, answer, console
-from modelpivot.cli.reclaim import Agree, DryRun, FromRecipe, Only, Yes, agreed_to, kinds_of, make_room_to_work
 from modelpivot.cli.said import say_error
 from modelpivot.errors import GateFailed, UsageError
 from modelpivot.models.cleanup import Cleaned, CleanupPlan
 from modelpivot.models.reclaim import Kind
 from modelpivot.models.result import ExitCode
-
-if TYPE_CHECKING:
-    from modelpivot.stages.reclaim import Agreed
 
 Stop = Annotated[list[str] | None, typer.Option("--stop", help="Stop this release or service; nothing stops that is not named.")]
 FromFacts = Annotated[Path | None, typer.Option("--facts", help="Plan for the host that these recorded facts are of; changes nothing.")]
@@ -42,8 +37,8 @@ def cleanup(
     if facts is not None:
         _end(_plan_recorded(facts, names, kinds), as_json=as_json)
     make_room_to_work()
-    said = _Said(stop=names, only=kinds, yes=yes, agree=agree or [], recipe=recipe, is_dry=dry_run, as_json=as_json)
-    made, done = _carry_out(said)
+    words = Words(yes, agree or [], recipe, as_json)
+    made, done = _carry_out(names, kinds, words, is_dry=dry_run)
     if done is None:
         _end(made, as_json=as_json, is_shown=True)
     else:
@@ -52,20 +47,7 @@ def cleanup(
         raise typer.Exit(ExitCode.SAID_NO if is_failed else ExitCode.DONE)
 
 
-@dataclass(frozen=True)
-class _Said:
-    """The words on the command line."""
-
-    stop: list[str]
-    only: list[Kind]
-    yes: bool
-    agree: list[str]
-    recipe: str | None
-    is_dry: bool
-    as_json: bool
-
-
-def _carry_out(said: _Said) -> tuple[CleanupPlan, Cleaned | None]:
+def _carry_out(stop: list[str], only: list[Kind], words: Words, *, is_dry: bool) -> tuple[CleanupPlan, Cleaned | None]:
     """The plan, shown, and what was done; None: nothing was to be. A slate that is not clean ends its run as a check that said no."""
     from modelpivot.cli.stages import own_run
     from modelpivot.stages.cleanup import cleanup as carry_out
@@ -74,12 +56,13 @@ def _carry_out(said: _Said) -> tuple[CleanupPlan, Cleaned | None]:
     done: Cleaned | None = None
     try:
         with own_run("cleanup") as (context, word):
-            made = plan(context, stop=said.stop, only=said.only)
+            made = plan(context, stop=stop, only=only)
             word.outcome, word.message = "planned", say_cleanup(made)
-            if not said.as_json:
+            if not words.as_json:
                 _show(made)
-            if not said.is_dry:
-                done = carry_out(context, made, _agreed(made, said), stop=said.stop, only=said.only)
+            if not is_dry:
+                agreed = agreed_to(made.reclaim, words, stops=[each.name for each in made.to_stop])
+                done = carry_out(context, made, agreed, stop=stop, only=only)
                 word.outcome, word.message = "cleaned", say_cleaned(done)
                 require_clean(done)
     except GateFailed as error:
@@ -87,11 +70,6 @@ def _carry_out(said: _Said) -> tuple[CleanupPlan, Cleaned | None]:
             raise
         say_error(error)
     return made, done
-
-
-def _agreed(made: CleanupPlan, said: _Said) -> "Agreed":
-    is_yes = said.yes or _confirm(made, as_json=said.as_json)
-    return agreed_to(made.reclaim, yes=is_yes, agree=said.agree, recipe=said.recipe, as_json=True)
 
 
 def _plan_recorded(path: Path, stop: list[str], only: list[Kind]) -> CleanupPlan:
@@ -106,14 +84,6 @@ def _plan_recorded(path: Path, stop: list[str], only: list[Kind]) -> CleanupPlan
         raise UsageError(f"{path}: no such file", hint="modelpivot facts RECIPE --json writes one")
     host = facts.configuration or read_host_config()
     return plan_cleanup(host, facts.host, room_of_facts(host, facts.host), stop=stop, only=only)
-
-
-def _confirm(made: CleanupPlan, *, as_json: bool) -> bool:
-    """Asked on a terminal, when there is anything to ask for."""
-    if as_json or not sys.stdin.isatty() or not (made.to_stop or any(item.ask == "yes" for item in made.reclaim.items)):
-        return False
-    stops = ", ".join(each.name for each in made.to_stop)
-    return typer.confirm(f"Stop {stops} and let everything go that needs no more than a yes?" if stops else "Let it go?", err=True)
 
 
 def _end(made: CleanupPlan, *, as_json: bool, is_shown: bool = False) -> None:
