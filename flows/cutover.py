@@ -12,7 +12,7 @@ from flows.choosing import choose_recipe
 from flows.confirming import confirm, require_askable, settle
 from flows.earlier import find_asked_switch
 from flows.forms import AS_THE_RECIPE_SAYS, HostBlock, HubBlock, Overrides, Promotion, RecipeName, name_run
-from flows.stage import decide
+from flows.stage import decide, stage_candidate
 from flows.taking_up import finish_dead_switch, take_up
 from modelpivot.errors import PreconditionError
 from modelpivot.models.plan import Plan
@@ -48,7 +48,7 @@ def cutover(
     """
 
     def body(context: Context) -> Ending:
-        return _cutover(context, choose_recipe(context, recipe, overrides), agreed, promotion)
+        return move(context, choose_recipe(context, recipe, overrides), agreed, promotion, is_staged=True)
 
     return carry_out("cutover", recipe, host, hub, body)
 
@@ -75,7 +75,8 @@ def require_staged(context: Context, before: Plan, plan: Plan) -> Release:
     return read_release(context.state, plan.candidate.id)
 
 
-def _cutover(context: Context, recipe: Recipe, agreed: bool, promotion: Promotion) -> Ending:
+def move(context: Context, recipe: Recipe, agreed: bool, promotion: Promotion, *, is_staged: bool) -> Ending:
+    """To the candidate, staged on the way unless it is; a switch that is open already is settled, or followed to its end."""
     require_askable(promotion)
     if over := find_asked_switch(context):
         return settle(context, over)
@@ -87,4 +88,6 @@ def _cutover(context: Context, recipe: Recipe, agreed: bool, promotion: Promotio
         agree(context, plan, is_agreed=agreed)
         if plan.is_no_change:
             return Ending("no_change", f"{plan.from_release} serves this recipe already")
+        if not is_staged:
+            stage_candidate(context, plan)
         return cut_over(context, recipe, plan, promotion, is_agreed=agreed)

@@ -5,16 +5,11 @@ Runs on the host's worker, or in a child of `modelpivot run`. A run that dies is
 
 from prefect import State, flow
 
-from flows import tasks
-from flows.agreeing import agree
-from flows.carry import Ending, carry_out, held_host
+from flows.carry import Ending, carry_out
 from flows.choosing import choose_recipe
-from flows.confirming import confirm, require_askable, settle
-from flows.cutover import cut_over
-from flows.earlier import find_asked_switch
+from flows.cutover import move
 from flows.forms import AS_THE_RECIPE_SAYS, HostBlock, HubBlock, Overrides, Promotion, RecipeName, name_run
-from flows.stage import decide, stage_candidate
-from flows.taking_up import finish_dead_switch, take_up
+from flows.stage import decide
 from modelpivot.models.recipe import Recipe
 from modelpivot.stages.context import Context
 from modelpivot.stages.plan import require_clear, say_plan
@@ -44,7 +39,7 @@ def pivot(
 
     def body(context: Context) -> Ending:
         chosen = choose_recipe(context, recipe, overrides)
-        return _dry_run(context, chosen, agreed) if dry_run else _pivot(context, chosen, agreed, promotion)
+        return _dry_run(context, chosen, agreed) if dry_run else move(context, chosen, agreed, promotion, is_staged=False)
 
     return carry_out("pivot", recipe, host, hub, body)
 
@@ -53,19 +48,3 @@ def _dry_run(context: Context, recipe: Recipe, agreed: bool) -> Ending:
     plan = decide(context, recipe)
     require_clear(plan, is_agreed=agreed)
     return Ending("no_change" if plan.is_no_change else "planned", f"{say_plan(plan)}; nothing was changed")
-
-
-def _pivot(context: Context, recipe: Recipe, agreed: bool, promotion: Promotion) -> Ending:
-    require_askable(promotion)
-    if over := find_asked_switch(context):
-        return settle(context, over)
-    if taken_up := take_up(context, recipe):
-        return confirm(context, recipe, tasks.serve_on(context, taken_up), promotion)
-    with held_host(context):
-        finish_dead_switch(context)
-        plan = decide(context, recipe)
-        agree(context, plan, is_agreed=agreed)
-        if plan.is_no_change:
-            return Ending("no_change", f"{plan.from_release} serves this recipe already")
-        stage_candidate(context, plan)
-        return cut_over(context, recipe, plan, promotion, is_agreed=agreed)

@@ -2,19 +2,13 @@
 
 import json
 import shutil
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 import pytest
 
 from modelpivot.errors import GateFailed
-from modelpivot.facts.engine import engine_environ
 from modelpivot.facts.environments import read_answers
 from modelpivot.files import hash_file
-from modelpivot.host import kill_group
 from modelpivot.models.engine import EnvironmentProof
 from modelpivot.models.host import HostConfig
 from modelpivot.models.release import Endpoint, Release, StartSpec
@@ -24,7 +18,7 @@ from modelpivot.stages.benchmark import measure
 from modelpivot.stages.candidate import check_candidate
 from modelpivot.stages.context import Context, open_context
 from modelpivot.stages.gate import gate
-from modelpivot.waiting import wait_for
+from tests.benchmark.recording import served
 from tests.engine_environment import ENGINE, engine_environment, engine_host, engine_models, make_model
 from tests.switching import free_port
 
@@ -126,29 +120,6 @@ def test_the_engine_refuses_what_would_not_start(
     assert "51200" in refused
     assert "kimi_k9" in parser
     assert "kimi_k2" in parser
-
-
-@contextmanager
-def served(made: Release, log: Path) -> Iterator[None]:
-    """The engine, answering."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            made.start.argv, env=engine_environ(made.start.environment), stdout=output, stderr=output, start_new_session=True
-        )
-
-    def is_up() -> bool:
-        assert process.poll() is None, log.read_text()[-3000:]
-        try:
-            return httpx.get(f"{made.endpoint.base_url}/health", timeout=2).is_success
-        except httpx.HTTPError:
-            return False
-
-    try:
-        wait_for(is_up, lambda up, _: up or None, what="the engine answers", deadline_s=300)
-        yield
-    finally:
-        kill_group(process.pid)
-        process.wait()
 
 
 def test_a_served_model_is_measured_by_its_own_client_and_judged(
