@@ -41,8 +41,8 @@ test-quick: setup ## under a minute: what is decided and read; no engine, server
 test-long: setup ## the long matrices too
 	$(PYTEST)
 
-pictures: setup ## take the pictures of the docs anew, in the test that uses Prefect's pages
-	MODELPIVOT_PICTURES=docs/images $(PYTEST) tests/deployments/test_browser.py
+pictures: setup ## take the pictures of the docs anew, in the tests that look at pages
+	MODELPIVOT_PICTURES=docs/images $(PYTEST) tests/deployments/test_browser.py tests/benchmark/test_pictures_seen.py
 
 bench-weights: setup ## fetch and verify beside the Hub library's commands (minutes; docs/benchmarks.md)
 	PYTHONPATH=. $(BIN)/python benchmarks/weights.py

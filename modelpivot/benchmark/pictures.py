@@ -6,9 +6,12 @@ from html import escape
 from pathlib import Path
 
 from modelpivot.benchmark import svg
+from modelpivot.benchmark.labels import LINE, Box, place_labels, wrap
 
 STYLE = Path(__file__).with_name("report.css")
 ROW = 26
+GAP = 10
+"""Pixels between the names of two versions."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +80,18 @@ def draw_load(curves: Sequence[LoadCurve]) -> str:
     across = svg.scale_over([point.tpot_ms for point in points], svg.LEFT, svg.WIDTH - svg.RIGHT, from_zero=True)
     up = svg.scale_over([point.tokens_per_s for point in points], svg.HEIGHT - svg.BOTTOM, svg.TOP, from_zero=True)
     parts = [svg.axes(across, up, "median time per output token, ms", "output tokens per second")]
+    lines: list[list[tuple[float, float]]] = []
+    words: list[tuple[str, tuple[float, float]]] = []
     for number, curve in enumerate(curves):
         kind, ordered = f"s{number % svg.SERIES}", sorted(curve.points, key=lambda point: point.concurrency)
-        parts.append(svg.line([(across(point.tpot_ms), up(point.tokens_per_s)) for point in ordered], kind))
-        for point in ordered:
-            x, y = across(point.tpot_ms), up(point.tokens_per_s)
+        lines.append([(across(point.tpot_ms), up(point.tokens_per_s)) for point in ordered])
+        parts.append(svg.line(lines[-1], kind))
+        for point, (x, y) in zip(ordered, lines[-1], strict=True):
             tip = f"{curve.name}, {point.concurrency} at once: {point.tokens_per_s:.1f} tokens/s, {point.tpot_ms:.2f} ms per token"
-            parts += [svg.point(x, y, kind, tip), svg.text(x, y - 9, f"{point.concurrency}", kind="tick")]
+            parts.append(svg.point(x, y, kind, tip))
+            words.append((str(point.concurrency), (x, y)))
+    paper = Box(svg.LEFT, 0, svg.WIDTH, svg.HEIGHT - svg.BOTTOM)
+    parts += [svg.text(each.x, each.y, each.words, anchor=each.anchor, kind="tick") for each in place_labels(words, lines, paper)]
     return svg.drawing(parts, "Throughput against time per token, over concurrency") + svg.legend([curve.name for curve in curves])
 
 
@@ -94,9 +102,13 @@ def draw_trend(trend: Trend) -> str:
     up = svg.scale_over([*values, *edges], svg.HEIGHT - svg.BOTTOM, svg.TOP)
     width = (svg.WIDTH - svg.LEFT - svg.RIGHT) / len(trend.groups)
     parts = [svg.axes(svg.Scale(0, 1, svg.LEFT, svg.LEFT), up, "", trend.unit, name_across=lambda _: "")]
+    names = [wrap(group.name, width - GAP) for group in trend.groups]
     for number, group in enumerate(trend.groups):
-        parts += _draw_group(group, up, svg.LEFT + number * width, width)
-    return svg.drawing(parts, trend.title)
+        left = svg.LEFT + number * width
+        parts += _draw_group(group, up, left, width)
+        below = enumerate(names[number])
+        parts += [svg.text(left + width / 2, svg.HEIGHT - svg.BOTTOM + 18 + line * LINE, part, kind="tick") for line, part in below]
+    return svg.drawing(parts, trend.title, height=svg.HEIGHT + LINE * (max(map(len, names)) - 1))
 
 
 def _draw_group(group: Group, up: svg.Scale, left: float, width: float) -> list[str]:
@@ -113,7 +125,7 @@ def _draw_group(group: Group, up: svg.Scale, left: float, width: float) -> list[
     for number, value in enumerate(group.values):
         x = centre + half * 0.8 * ((number + 0.5) / len(group.values) * 2 - 1)
         parts.append(svg.point(x, up(value), kind, f"{group.name}, start {number + 1}: {svg.say(value)}"))
-    return [*parts, svg.text(centre, svg.HEIGHT - svg.BOTTOM + 18, group.name, kind="tick")]
+    return parts
 
 
 def draw_timeline(spans: Sequence[Span]) -> str:
@@ -121,8 +133,9 @@ def draw_timeline(spans: Sequence[Span]) -> str:
     left, height = 150, ROW * len(spans) + svg.BOTTOM + 4
     across = svg.Scale(0, max(span.end_s for span in spans) or 1.0, left, svg.WIDTH - 84)
     bottom = ROW * len(spans) + 4
-    parts = [f'<line class="grid" x1="{across(at):g}" x2="{across(at):g}" y1="0" y2="{bottom}"/>' for at in svg.ticks(across, 8)]
-    parts += [svg.text(across(at), bottom + 18, say_time(at), kind="tick") for at in svg.ticks(across, 8)]
+    marks = svg.ticks(across, 8, svg.TIME_STEPS)
+    parts = [f'<line class="grid" x1="{across(at):g}" x2="{across(at):g}" y1="0" y2="{bottom}"/>' for at in marks]
+    parts += [svg.text(across(at), bottom + 18, say_time(at), kind="tick") for at in marks]
     for row, span in enumerate(spans):
         y, begin, end = row * ROW + 4, across(span.begin_s), across(span.end_s)
         seconds = say_time(span.end_s - span.begin_s)

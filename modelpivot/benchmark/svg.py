@@ -7,6 +7,8 @@ from html import escape
 
 WIDTH, HEIGHT = 760, 320
 LEFT, RIGHT, TOP, BOTTOM = 72, 24, 18, 46
+TIME_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
+"""Seconds from one mark of a clock to the next."""
 SERIES = 6
 """Colours of the page's style sheet: s0 to s5."""
 
@@ -32,11 +34,12 @@ def scale_over(values: Sequence[float], first: float, last: float, *, from_zero:
     return Scale(0.0 if from_zero else low - room, high + room, first, last)
 
 
-def ticks(scale: Scale, count: int = 5) -> list[float]:
-    """Round values inside a scale, about so many."""
+def ticks(scale: Scale, count: int = 5, steps: Sequence[float] = ()) -> list[float]:
+    """Round values inside a scale, about so many; `steps`: those to choose from where one of them is wide enough and the first is not too wide."""
     raw = (scale.high - scale.low) / count
     power = 10.0 ** math.floor(math.log10(raw))
-    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)
+    round_step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)
+    step = next((step for step in steps if step >= raw > steps[0]), round_step)
     number = math.ceil(scale.low / step)
     found = []
     while number * step <= scale.high:

@@ -7,6 +7,10 @@ import pytest
 from playwright.sync_api import Page
 from prefect.client.orchestration import get_client
 
+from modelpivot.benchmark.pictures import say_time
+from modelpivot.files import read_model
+from modelpivot.models.result import RunResult
+from modelpivot.state.runs import list_runs
 from tests.browser import choose, field, flip, page, press, take_picture
 from tests.deployed import UNTESTED, newest_run, start, wait_for_state
 from tests.reclaiming import Pile
@@ -38,6 +42,7 @@ def test_a_pivot_from_the_form_to_the_report(old_serves: World, page: Page, tmp_
     page.get_by_text("report", exact=True).first.click()
     page.get_by_role("heading", name="promoted").wait_for()
     take_picture(page, "report", tmp_path)
+    read_drawn_report(page, old_serves, tmp_path)
 
 
 @pytest.mark.usefixtures("worker")
@@ -48,6 +53,16 @@ def test_a_deletion_is_shown_and_agreed_to(old_serves: World, page: Page, tmp_pa
     page.goto(f"{ui()}/runs/flow-run/{run.id}")
     say_yes(page, "There is no way back", tmp_path / "deletion", is_there=weights)
     assert wait_for_state(run).name == "Reclaimed" and not weights.exists() and old_serves.serving == "old"
+
+
+def read_drawn_report(page: Page, world: World, folder: Path) -> None:
+    """The page that the run left on the host: its time line, and the downtime that its steps took."""
+    drawn = next(run.pictures for run in list_runs(world.state) if run.pictures.exists())
+    result = read_model(drawn.with_name("result.json"), RunResult)
+    page.set_viewport_size({"width": 900, "height": 760})
+    page.goto(drawn.as_uri())
+    assert result and result.downtime_s and page.locator("dd").all_inner_texts()[3] == say_time(result.downtime_s)
+    take_picture(page, "run-report", folder)
 
 
 def ui() -> str:
