@@ -6,7 +6,7 @@ Killed at any moment it leaves no half thing under its own name: what was not pr
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 
 from modelpivot.errors import PivotError
@@ -21,7 +21,7 @@ from modelpivot.state.releases import drop_retired, forget_release
 from modelpivot.supervisors.choose import choose_supervisor
 
 
-def reclaim_items(job: Reclaiming, items: Sequence[Item]) -> Iterator[Gone]:
+def reclaim_items(job: Reclaiming, items: Sequence[Item]) -> Generator[Gone, None, None]:
     """Each gone, in this order, with the bytes that this measured free; or why it stays. Never raises for what the disk says of one thing. What was
     not asked for any more when this is closed lies under its own name again."""
     aside: dict[str, ReclaimRecord | str] = {}

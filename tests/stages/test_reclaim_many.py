@@ -76,7 +76,7 @@ def test_what_was_not_asked_for_any_more_is_put_back(pile: Pile) -> None:
     ends = reclaim_items(job_of(pile), items_of(pile))
     assert next(ends).problem == ""
     assert len(list(pile.host.weights_root.glob(".reclaim/*"))) == 2
-    ends.close()  # type: ignore[attr-defined]
+    ends.close()
     assert sorted(path.name for path in (pile.host.weights_root / "acme--old").iterdir()) == COMMITS[1:]
     assert [record.phase for record in read_records(pile.state)] == ["gone"]
 
