@@ -8,7 +8,7 @@ import pytest
 from modelpivot.benchmark.keep import keep
 from modelpivot.state.paths import StatePaths
 from tests.benchmark.results import result
-from tests.cli.test_hostile_words import READ_ONLY_STATE, run
+from tests.cli.test_hostile_words import READ_ONLY_STATE, run, run_under
 from tests.reclaiming import ROOT_ONLY
 
 
@@ -58,7 +58,7 @@ def test_a_bench_that_cannot_begin_leaves_no_run(tmp_path: Path) -> None:
 def test_a_state_that_takes_nothing_is_read(tmp_path: Path, words: tuple[str, ...]) -> None:
     """A read-only mount, as after a disk's fault: looking back writes nothing, so it needs nothing to write to."""
     keep(StatePaths(tmp_path / "state"), [result(61.0)])
-    done = run(tmp_path, "history", *words, "--json", under=READ_ONLY_STATE)
+    done = run_under(READ_ONLY_STATE, tmp_path, "history", *words, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     assert told["results"] == 1 if "--export" in words else len(told["results"]) == len(words)

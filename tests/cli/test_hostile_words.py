@@ -26,8 +26,13 @@ READ_ONLY_STATE = (
 """Starts a command that sees its state on a read-only mount. Needs root."""
 
 
-def run(tmp_path: Path, *words: str, under: tuple[str, ...] = (), **variables: str) -> subprocess.CompletedProcess[str]:
-    """The command as a process of its own, with a state of its own. `under`: a command that starts it."""
+def run(tmp_path: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The command as a process of its own, with a state of its own."""
+    return run_under((), tmp_path, *words, **variables)
+
+
+def run_under(under: tuple[str, ...], tmp_path: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The same, started by a command."""
     own = {"MODELPIVOT_STATE_DIR": str(tmp_path / "state"), "MODELPIVOT_WEIGHTS_ROOT": str(tmp_path / "weights")}
     environ = {**os.environ, **own, **variables}
     return subprocess.run(
