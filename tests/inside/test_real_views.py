@@ -16,8 +16,9 @@ from modelpivot.models.recipe import Patch
 from modelpivot.plans.patching import apply_patches
 from modelpivot.recipes import read_recipe
 from modelpivot.weights.view import make_view
+from tests.benchmark.recording import served
 from tests.engine_environment import engine_environment, engine_host, engine_models
-from tests.inside.test_real_engine import release, served
+from tests.inside.test_real_engine import release
 from tests.switching import free_port
 
 __all__ = ["engine_environment", "engine_host", "engine_models"]
