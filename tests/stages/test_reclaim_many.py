@@ -15,7 +15,9 @@ from modelpivot.state.reclaimed import read_records
 from modelpivot.weights.manifest import read_manifest
 from modelpivot.weights.verify import verify_directory
 from tests.reclaiming import Pile, holding, names
-from tests.stages.test_reclaim_kills import reclaim_and_die
+from tests.stages.test_reclaim_kills import Killer, killer
+
+__all__ = ["killer"]
 
 COMMITS = [letter * 40 for letter in "abc"]
 
@@ -81,11 +83,11 @@ def test_what_was_not_asked_for_any_more_is_put_back(pile: Pile) -> None:
     assert [record.phase for record in read_records(pile.state)] == ["gone"]
 
 
-def test_killed_with_several_aside(tmp_path: Path) -> None:
+def test_killed_with_several_aside(tmp_path: Path, killer: Killer) -> None:
     """SIGKILL now and then on the way: what lies under a name is whole, the next reclaim puts back and finishes, and leaves nothing behind."""
-    for calls in range(2, 200, 5):
+    for calls in range(2, 200, 7):
         pile = piled(tmp_path / str(calls), COMMITS[:2])
-        was_killed = reclaim_and_die(pile, calls)
+        was_killed = killer.reclaim(pile, calls)
         for path in (pile.host.weights_root / "acme--old").glob("*"):
             manifest = read_manifest(path)
             assert manifest and verify_directory(path, manifest, is_full=True, tell=lambda *_, **__: None).verdict.verdict == "complete"
