@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(or $(shell command -v uv 2>/dev/null),.tools/bin/uv)
 DEMO ?=
+BENCH ?=
 PYTEST := $(BIN)/python -m pytest
 
 # The machine's own pip configuration counts where uv has none: that is how companies install.
@@ -44,8 +45,8 @@ test-long: setup ## the long matrices too
 pictures: setup ## take the pictures of the docs anew, in the tests that look at pages
 	MODELPIVOT_PICTURES=docs/images $(PYTEST) tests/deployments/test_browser.py tests/benchmark/test_pictures_seen.py
 
-bench-weights: setup ## fetch and verify beside the Hub library's commands (minutes; docs/benchmarks.md)
-	PYTHONPATH=. $(BIN)/python benchmarks/weights.py
+bench-weights: setup ## fetch and verify beside the Hub library's commands (minutes; docs/benchmarks.md; BENCH="--gigabytes 8")
+	PYTHONPATH=. $(BIN)/python benchmarks/weights.py $(BENCH)
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff format --check .

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ BIN = Path(sys.executable).parent
 
 @dataclass(frozen=True)
 class Cost:
-    """One command: seconds on the clock, seconds of CPU, most anonymous memory in bytes."""
+    """One command: seconds on the clock, seconds of CPU, most anonymous memory in bytes, of all its processes."""
 
     wall_s: float
     cpu_s: float
@@ -56,12 +56,23 @@ def run(argv: list[str], env: dict[str, str]) -> Cost:
 
 def _sample(pid: int, most: list[int], over: threading.Event) -> None:
     while not over.wait(0.1):
-        try:
-            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        except OSError:
-            return
-        found = [int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon")]
-        most[0] = max([most[0], *found])
+        most[0] = max(most[0], sum(_anonymous_bytes(each) for each in (pid, *_children(pid))))
+
+
+def _anonymous_bytes(pid: int) -> int:
+    """Of one process; 0 when it is over."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))
+
+
+def _children(pid: int) -> list[int]:
+    """Processes that one of its threads started."""
+    with suppress(OSError):
+        return [int(each) for file in Path(f"/proc/{pid}/task").glob("*/children") for each in file.read_text().split()]
+    return []
 
 
 @contextmanager
