@@ -17,7 +17,7 @@ from pathlib import Path
 
 from modelpivot.weights import mapped
 
-MAP_FROM_BYTES = 512 << 20
+MAP_FROM_BYTES = 256 << 20
 """Below that the process costs more than the copy."""
 BUFFER_BYTES = 512 << 10
 """Stays in the processor's cache."""
