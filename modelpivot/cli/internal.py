@@ -26,9 +26,14 @@ def switch(
     from modelpivot.settings import read_host_config
     from modelpivot.stages.carry_out import carry_out
     from modelpivot.state.paths import StatePaths
+    from modelpivot.up.alarm import sound_alarm
 
     host = read_host_config()
-    raise typer.Exit(code_of(carry_out(host, StatePaths(host.state_dir), cutover_id, is_back=is_back)))
+    state = StatePaths(host.state_dir)
+    closed = carry_out(host, state, cutover_id, is_back=is_back)
+    if closed:
+        sound_alarm(host, state, closed)
+    raise typer.Exit(code_of(closed))
 
 
 @internal.command("recover", hidden=True)

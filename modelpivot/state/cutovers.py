@@ -92,6 +92,12 @@ def attach_run(state: StatePaths, run_id: str) -> None:
         write_model(state.attached, Attached(run_id=run_id, owner=me))
 
 
+def is_followed(state: StatePaths) -> bool:
+    """Whether the run that followed the last switch lives."""
+    attached = read_model(state.attached, Attached)
+    return attached is not None and is_alive(attached.owner)
+
+
 def read_cutover_followed_by(state: StatePaths, run_id: str) -> Cutover | None:
     """The open switch if it is this run's: begun by it, or taken up by it; None otherwise."""
     cutover, attached = read_cutover(state), read_model(state.attached, Attached)
