@@ -1,4 +1,8 @@
-"""Pictures of the block catalogue, from the set that Prefect shows for its own blocks: a page of the server takes no others offline either."""
+"""Pictures of the block catalogue, from the set that Prefect shows for its own blocks.
+
+An address that holds its picture (`data:`) would need no network, and the page would show it; but clients of Prefect 3.9 take nothing but
+http and https, and could no longer read the block. Offline the page shows names without pictures, as it does for Prefect's own blocks.
+"""
 
 from pydantic import HttpUrl
 
