@@ -52,7 +52,7 @@ def require_person() -> None:
 def ask(context: Context, request: Request) -> None:
     """A yes, and nothing else, lets the run go on: PreconditionError after a no. Without an answer so far the run ends here, Suspended."""
     require_person()
-    context.journal("log", f"asks whether to {request.what}")
+    context.journal("log", f"asks whether to {request.what}", asked=request.what)
     POSTER.drain(HAND_OVER_S)
     form = Answer.with_initial_data(description=plain(request.markdown))
     key = f"{flow_run.get_run_count()}-{digest_text(request.about or request.markdown)[:16]}"

@@ -13,6 +13,8 @@ from modelpivot.models.size import say_bytes
 from modelpivot.stages.benchmark import say_measurement
 
 NO_DEADLINE_S = 7200.0
+DECIDED_S = 5.0
+"""Seconds after the deadline of a switch when the question ends: the host has decided by then, whatever the clocks say."""
 
 
 def about_plan(plan: Plan) -> Request:
@@ -55,7 +57,9 @@ def about_promotion(cutover: Cutover, base_url: str, measurements: Sequence[Meas
         *(f"- {say_measurement(measurement)}" for measurement in measurements),
         *_say_checks(checks),
     ]
-    return Request(what=f"promote {cutover.to_release}", markdown="\n".join(lines), timeout_s=until - time.time(), about=cutover.id)
+    return Request(
+        what=f"promote {cutover.to_release}", markdown="\n".join(lines), timeout_s=until + DECIDED_S - time.time(), about=cutover.id
+    )
 
 
 def _say_checks(checks: Sequence[Check]) -> list[str]:

@@ -6,7 +6,6 @@ The run's last word goes into its journal, its result into `result.json`, and th
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from prefect import State
@@ -18,9 +17,11 @@ from pydantic import JsonValue
 
 from blocks import GpuHost, HubAccess
 from flows.earlier import origin, say_earlier
+from flows.ending import Ending as Ending
 from flows.markdown import report_markdown
 from flows.poster import POSTER
 from flows.queueing import is_deployed, may_queue, queue_again
+from flows.settling import settle_unanswered
 from flows.tell import PrefectListener, emit_outcome, show_link, show_markdown
 from modelpivot.errors import CommandFailed, GateFailed, HostHeld, PivotError, PreconditionError, SwitchFailed
 from modelpivot.models.host import HostConfig
@@ -60,14 +61,6 @@ GATE_NAMES = {"weights": "WeightsCorrupt", "benchmark": "Regressed"}
 """Of a run that failed at a gate and changed nothing. Every name has its alert in deployments/automations."""
 
 
-@dataclass(frozen=True)
-class Ending:
-    """How a body ended well."""
-
-    outcome: RunOutcome
-    message: str
-
-
 Body = Callable[[Context], Ending]
 
 
@@ -77,7 +70,7 @@ def carry_out(flow_name: str, what: str, host: GpuHost | None, hub: HubAccess | 
     context.journal("started", f"{flow_name} {what}", flow=flow_name, flow_run_url=_own_url(), **origin())
     try:
         say_earlier(context)
-        ending = body(context)
+        ending = settle_unanswered(context) or body(context)
         context.journal("finished", ending.message, outcome=ending.outcome)
     except PivotError as error:
         _tell_failed(context, error)

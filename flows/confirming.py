@@ -4,7 +4,6 @@ from flows import tasks
 from flows.approval import ask, require_person
 from flows.asking import about_promotion
 from flows.carry import Ending
-from flows.following import require_promoted
 from flows.forms import Promotion
 from flows.hooks import run_hooks
 from modelpivot.models.benchmark import Passed
@@ -41,10 +40,3 @@ def measure(context: Context, recipe: Recipe, release: Release, serving: Cutover
     """Benchmark and gate; the receipt lies beside the switch. GateFailed when the gate says no."""
     measurements = tasks.benchmark(context, release, recipe)
     return note_passed(context, serving, measurements, tasks.gate(context, recipe, measurements, release))
-
-
-def settle(context: Context, over: Cutover) -> Ending:
-    """The end of a run whose switch came to its own while a person was asked: promoted by somebody, or SwitchFailed with its reason."""
-    context.journal("log", f"the switch that this run asked about is over: {over.outcome}; {over.reason}", cutover_run=over.run_id)
-    require_promoted(over)
-    return Ending("promoted", f"{over.to_release} was promoted while this run waited")

@@ -9,9 +9,10 @@ from flows import tasks
 from flows.agreeing import agree, agree_to_the_hour
 from flows.carry import Ending, carry_out, held_host
 from flows.choosing import choose_recipe
-from flows.confirming import confirm, require_askable, settle
+from flows.confirming import confirm, require_askable
 from flows.earlier import find_asked_switch
 from flows.forms import AS_THE_RECIPE_SAYS, HostBlock, HubBlock, Overrides, Promotion, RecipeName, name_run
+from flows.settling import settle
 from flows.stage import decide, stage_candidate
 from flows.taking_up import finish_dead_switch, take_up
 from modelpivot.errors import PreconditionError

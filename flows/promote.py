@@ -11,8 +11,10 @@ from flows import tasks
 from flows.approval import ask
 from flows.asking import about_promotion
 from flows.carry import Ending, carry_out
+from flows.earlier import find_asked_switch
 from flows.forms import HostBlock, name_run
 from flows.queueing import is_deployed
+from flows.settling import settle
 from modelpivot.errors import PreconditionError, SwitchFailed
 from modelpivot.models.cutover import Cutover
 from modelpivot.stages.context import Context
@@ -32,6 +34,8 @@ def promote(decision: Literal["promote", "return"] = "promote", agreed: bool = F
     """
 
     def body(context: Context) -> Ending:
+        if over := find_asked_switch(context):
+            return settle(context, over)
         cutover = require_unconfirmed(context)
         if decision == "return":
             return _send_back(context, cutover)
@@ -56,6 +60,7 @@ def _ask(context: Context, cutover: Cutover) -> None:
     if not is_deployed():
         raise PreconditionError("nobody agreed to keep the new model", hint="start it again with agreed switched on")
     passed, release = find_passed(context, cutover), read_release(context.state, cutover.to_release)
+    context.journal("log", f"the switch of run {cutover.run_id} waits for a word", cutover_run=cutover.run_id)
     measurements, checks = (passed.measurements, passed.checks) if passed else ([], [])
     ask(context, about_promotion(cutover, release.endpoint.base_url, measurements, checks))
 

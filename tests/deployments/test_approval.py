@@ -8,7 +8,6 @@ from prefect.client.schemas.objects import StateType
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.lock import acquire_lock, read_lock, release_lock
 from tests.deployed import UNTESTED, answer, begin_now, read_question, start, wait_for_state
-from tests.switching import wait_until
 from tests.world import World
 
 pytestmark = pytest.mark.usefixtures("worker")
@@ -37,16 +36,6 @@ def test_a_person_promotes_what_was_measured(old_serves: World) -> None:
     ended = wait_for_state(run)
     assert (ended.type, ended.name, old_serves.serving) == (StateType.COMPLETED, "Completed", "new"), ended
     assert read_cutover(old_serves.state) is None
-
-
-def test_no_answer_sends_the_new_model_back(old_serves: World) -> None:
-    """At its deadline the switch goes back by itself, and the question ends with it: an answer that comes too late finds nothing to answer."""
-    run = start("pivot/pivot", recipe="hasty", dry_run=False, promotion="person")
-    assert wait_for_state(run, "Suspended").name == "Suspended"
-    ended = wait_for_state(run, deadline_s=120)
-    assert (ended.type, ended.message) == (StateType.FAILED, "The flow was paused and never resumed."), ended
-    wait_until(lambda: read_cutover(old_serves.state) is None, what="the way back", deadline_s=60)
-    assert old_serves.serving == "old"
 
 
 def test_a_held_host_puts_the_run_back_into_the_queue(old_serves: World) -> None:

@@ -23,7 +23,7 @@ from modelpivot.up.processes import read_process
 from tests.deployed import start, wait_for_state
 from tests.switching import free_port
 from tests.up.receiver import Receiver
-from tests.world import World, make_world
+from tests.world import DEADLINES, World, make_world
 
 QUICK = {
     "PREFECT_SERVER_SERVICES_FOREMAN_LOOP_SECONDS": "1",
@@ -122,4 +122,5 @@ RECIPES: dict[str, dict[str, object]] = {
     "slow": {"repo": "new", "args": {"load-s": 5}},
     "nowhere": {"repo": "is-not-there"},
     "big": {},
+    "hasty": {"repo": "new", "deadlines": {**DEADLINES, "confirm_s": 20}},
 }

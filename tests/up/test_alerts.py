@@ -1,5 +1,6 @@
 """Every alert arrives at a receiver, once, after a real event of a real run; windows of hours are ten seconds here, and nothing else differs."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -8,11 +9,17 @@ import sys
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun
 
+from modelpivot.files import read_model
 from modelpivot.host import kill_group
+from modelpivot.models.cutover import ProcessId
 from modelpivot.models.result import RunResult
+from modelpivot.state.cutovers import read_cutover
+from modelpivot.state.lock import read_lock
+from modelpivot.state.runs import list_runs
 from modelpivot.up.environment import told
 from modelpivot.up.places import UpPlaces
-from tests.deployed import start, wait_for_state
+from modelpivot.up.run import POOL
+from tests.deployed import read_state, start, wait_for_state
 from tests.switching import wait_until
 from tests.up.conftest import HOOK, KEY, Upped
 from tests.world import PROJECT, World
@@ -79,6 +86,20 @@ with tags("modelpivot"): benchmark(return_state=True)
     assert "11 % below" in upped.receiver.wait_for("Benchmark regressed", "old on gpu-test (measured)").body
 
 
+def test_a_question_is_told_and_ends_as_its_host_did(upped: Upped) -> None:
+    """The new model serves unconfirmed and nobody says a word: told are the question and, when the host went back by itself, that; no failure."""
+    upped.pivot_to("old")
+    run = start("pivot/pivot", recipe="hasty", dry_run=False, promotion="person")
+    assert wait_for_state(run, "Suspended").name == "Suspended"
+    asked = upped.receiver.wait_for("A question", str(run.id))
+    ended = wait_until(
+        lambda: state if (state := read_state(run)).name == "RolledBack" else None, what="the run's true end", deadline_s=120
+    )
+    assert "nobody confirmed" in str(ended.message) and upped.world.serving == "old" and read_lock(upped.world.state) is None
+    told = upped.receiver.wait_for("Rolled back", str(run.id))
+    assert upped.receiver.about(str(run.id)) == [asked, told]
+
+
 def test_a_nightly_that_does_not_come_is_told_once_and_again_only_after_the_next_one(upped: Upped) -> None:
     """The event that an upgrade test ends with, then nothing for the window: one alert. No second one, until another nightly came and one is missed again."""
     upped.shorten("modelpivot: nightly missed")
@@ -99,9 +120,16 @@ EventsWorker.instance().drain()
 
 
 def test_a_worker_that_is_gone_is_told(upped: Upped) -> None:
-    """SIGKILL to the worker; what serves goes on. `up` brings another one."""
+    """It is silent for a moment and comes back, which is not told; then it dies, within the window that its silence began, and that is.
+
+    What serves goes on. `up` brings another one.
+    """
     upped.shorten("modelpivot: worker offline")
-    kill_group(upped.process("worker").pid, signal.SIGKILL)
+    client, worker = get_client(sync_client=True), upped.process("worker").pid
+    for sign, status in ((signal.SIGSTOP, "NOT_READY"), (signal.SIGCONT, "READY")):
+        os.kill(worker, sign)
+        wait_until(lambda wanted=status: client.read_work_pool(POOL).status == wanted, what=f"the pool to be {status}", deadline_s=60)
+    kill_group(worker, signal.SIGKILL)
     assert "gpu-hosts" in upped.receiver.wait_for("Worker offline", deadline_s=150).subject
     assert upped.world.serving is not None
     upped.up()
@@ -123,6 +151,27 @@ def test_a_host_on_which_nothing_serves_is_told_on_the_urgent_channel(upped: Upp
     message = upped.receiver.wait_for("NOTHING SERVES", str(run.id))
     assert message.path == f"/urgent/{HOOK}" and "modelpivot status" in message.body
     assert upped.receiver.about(str(run.id)) == [message]
+
+
+def test_nothing_serves_is_told_when_the_run_was_killed(upped: Upped) -> None:
+    """SIGKILL to the flow in the switch: its run can say no more than Crashed. The switch ends alone, nothing serves, and the host tells that."""
+    upped.pivot_to("old")
+    root, before = upped.world.host.environments_root, len(upped.receiver.about("NOTHING SERVES"))
+    run = start("pivot/pivot", recipe="doomed", dry_run=False)
+    wait_until(lambda: (now := read_cutover(upped.world.state)) and now.phase == "readying", what="the new engine", deadline_s=90)
+    owner = read_model(list_runs(upped.world.state)[0].owner, ProcessId)
+    assert owner is not None
+    os.kill(owner.pid, signal.SIGKILL)
+    root.rename(root.with_name("away"))
+    try:
+        assert wait_for_state(run).name == "Crashed"
+        wait_until(lambda: read_cutover(upped.world.state) is None, what="the end of the switch", deadline_s=90)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+        root.with_name("away").rename(root)
+    message = upped.receiver.wait_for("NOTHING SERVES", "it was killed")
+    assert message.path == f"/urgent/{HOOK}" and str(run.id) in message.body
+    assert len(upped.receiver.about("NOTHING SERVES")) == before + 1
 
 
 def test_no_alert_came_twice(upped: Upped) -> None:
