@@ -37,7 +37,7 @@ def device_blockers(recipe: Recipe, engine: Engine, facts: Facts) -> list[Blocke
     if len(chosen) < needed:
         return [_too_few(needed, chosen, gpus)]
     return [
-        *(_mig(gpu) for gpu in chosen if _is_mig(gpu)),
+        *(_mig(gpu) for gpu in chosen if is_mig(gpu)),
         *(blocker for gpu in chosen for blocker in _memory_unread(gpu)),
         *_too_little_memory(chosen, facts),
         *held_by_strangers(chosen, gpus.processes, facts.host.own_pids),
@@ -88,7 +88,8 @@ def _too_few(needed: int, chosen: Sequence[Gpu], gpus: Gpus) -> Blocker:
     return _blocker("GPUS_MISSING", "GPUs of this host", f"{needed}", found, "lower tensor-parallel-size and gpus, or use another host")
 
 
-def _is_mig(gpu: Gpu) -> bool:
+def is_mig(gpu: Gpu) -> bool:
+    """Whether it is split, so that no engine gets the whole of it."""
     return isinstance(gpu.mig, str) and gpu.mig.lower() == "enabled"
 
 

@@ -1,13 +1,13 @@
 """Room beside what serves: GPUs that nobody uses, or memory for an engine on the processors, and a port. Pure."""
 
 from modelpivot.models.engine import Engine
-from modelpivot.models.facts import Facts, Gpu, Gpus
+from modelpivot.models.facts import Facts, Gpu, GpuProcess, Gpus
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
 from modelpivot.models.plan import Blocker
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.size import say_bytes
-from modelpivot.plans.devices import gpus_needed
+from modelpivot.plans.devices import gpus_needed, held_by_strangers, is_mig
 from modelpivot.plans.wait import FREE_GPU_BYTES
 
 ENGINE_BYTES = 3_000_000_000
@@ -17,13 +17,16 @@ ELSEWHERE = "test in a window (MODELPIVOT_WINDOW, --capacity window), or the pro
 
 
 def free_gpus(facts: Facts) -> list[Gpu]:
-    """Those on which no process holds memory worth the name."""
+    """Whole ones on which no process holds memory worth the name, what serves included. What is not known is not free."""
     gpus = facts.host.gpus
     if not isinstance(gpus, Gpus):
         return []
-    return [
-        gpu for gpu in sorted(gpus.gpus, key=lambda gpu: gpu.index) if isinstance(gpu.used_bytes, int) and gpu.used_bytes < FREE_GPU_BYTES
-    ]
+    return [gpu for gpu in sorted(gpus.gpus, key=lambda gpu: gpu.index) if _is_free(gpu, gpus.processes)]
+
+
+def _is_free(gpu: Gpu, processes: list[GpuProcess]) -> bool:
+    is_empty = isinstance(gpu.used_bytes, int) and gpu.used_bytes < FREE_GPU_BYTES
+    return is_empty and not is_mig(gpu) and not held_by_strangers([gpu], processes, own_pids=[])
 
 
 def place_beside(recipe: Recipe, engine: Engine, facts: Facts) -> Recipe:

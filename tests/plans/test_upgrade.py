@@ -8,20 +8,18 @@ from modelpivot.errors import PreconditionError
 from modelpivot.models.benchmark import Check
 from modelpivot.models.comparison import Change, Comparison
 from modelpivot.models.cutover import Cutover
-from modelpivot.models.facts import GpuProcess, Gpus, Listener
 from modelpivot.models.frozen import Unread
-from modelpivot.models.recipe import Patch, Recipe, Source
+from modelpivot.models.recipe import Patch, Source
 from modelpivot.models.upgrade import UpgradeResult, Verdict
 from modelpivot.models.window import Opening
 from modelpivot.plans.pivot import plan_pivot
 from modelpivot.plans.probe_model import EXCUSED, layers_needed, make_probe
 from modelpivot.plans.relaxed import relaxations
-from modelpivot.plans.spare import place_beside, spare_blockers, spare_port
 from modelpivot.plans.upgrade import find_earlier, is_newer, judge_newest, pin_current, pin_engine, require_movable, standing_blockers
 from modelpivot.plans.upgrade_verdict import judge_end, judge_figures, say_next
 from modelpivot.plans.window import plan_times, window_blocker
 from modelpivot.recipes import read_recipe
-from tests.plans.samples import CPU, CUDA, HOST, MIB, brief_facts, gpus, old_release, open_cutover, small_facts, stated_recipe
+from tests.plans.samples import CUDA, HOST, brief_facts, old_release, open_cutover, stated_recipe
 from tests.recorded import facts_of
 
 KIMI, DEMO = read_recipe("kimi-k2.5-nvfp4"), read_recipe("demo")
@@ -150,52 +148,6 @@ def test_a_recipe_that_names_a_probe_model_is_taken_at_its_word() -> None:
     recipe, model = make_probe(named, {})
     assert (recipe.model.repo, recipe.probes, recipe.serve) == ("acme/small-kimi", KIMI.probes, KIMI.serve)
     assert model == "probe model acme/small-kimi"
-
-
-def half_free() -> Gpus:
-    """Four cards held, four free."""
-    held, free = gpus(4), gpus(8, used_mib=0)
-    return Gpus(gpus=[*held.gpus, *free.gpus[4:]], processes=held.processes)
-
-
-def test_beside_what_serves_only_free_gpus_are_taken() -> None:
-    """Four of eight are free: a model of four goes onto these, one of eight is refused with the count, the production's own are no way out."""
-    facts, four = brief_facts(gpus=half_free()), with_gpus(4)
-    assert place_beside(four, CUDA, facts).serve.env["CUDA_VISIBLE_DEVICES"] == "4,5,6,7"
-    assert spare_blockers(four, CUDA, facts, has_weights=True) == []
-    (blocker,) = spare_blockers(with_gpus(8), CUDA, facts, has_weights=True)
-    assert (blocker.code, blocker.found) == ("NO_SPARE_GPUS", "4 of 8 free")
-
-
-def with_gpus(count: int) -> Recipe:
-    """The brief's recipe on so many GPUs."""
-    args = {**KIMI.serve.args, "tensor-parallel-size": count}
-    return KIMI.model_copy(update={"serve": KIMI.serve.model_copy(update={"gpus": count, "args": args})})
-
-
-def test_a_gpu_with_a_small_stranger_is_not_taken_for_a_full_one() -> None:
-    """A monitor that holds some hundred MB leaves it free."""
-    cards = gpus(1, used_mib=0)
-    monitored = Gpus(
-        gpus=[cards.gpus[0].model_copy(update={"used_bytes": 600 * MIB})],
-        processes=[GpuProcess(gpu_uuid="GPU-0", pid=9, name="dcgm", used_bytes=500 * MIB)],
-    )
-    assert spare_blockers(with_gpus(1), CUDA, brief_facts(gpus=monitored), has_weights=True) == []
-
-
-@pytest.mark.parametrize(
-    ("available", "codes"), [(32 * 2**30, []), (3 * 2**30, ["NO_SPARE_MEMORY"]), (Unread(unread="gone"), ["NO_SPARE_MEMORY"])]
-)
-def test_on_the_processors_memory_is_what_must_be_free(available: int | Unread, codes: list[str]) -> None:
-    """Engine, cache and weights; not known is not enough."""
-    facts = small_facts(DEMO, memory_bytes=available)
-    assert [one.code for one in spare_blockers(DEMO, CPU, facts, has_weights=True)] == codes
-
-
-def test_the_port_beside_is_one_that_nobody_has() -> None:
-    """The first free one behind the service's own."""
-    listeners = [Listener(port=port, address="127.0.0.1", pid=1) for port in (8000, 8001, 8002)]
-    assert spare_port(KIMI, HOST, brief_facts(listeners=listeners)) == 8003
 
 
 def test_the_way_back_begins_early_enough() -> None:
