@@ -12,6 +12,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_progress_artifact, update_progress_artifact
+from prefect.context import FlowRunContext
 from prefect.events import emit_event
 from prefect.exceptions import MissingContextError
 from prefect.logging import get_run_logger
@@ -32,6 +33,7 @@ TOLD = {
     "run_id", "outcome", "exit_code", "message", "released", "previous", "attempted", "downtime_s", "cause", "flow_run_url", "upgrade"
 }  # fmt: skip
 """Of a result, in the payload of its event."""
+STARTED_BY = "modelpivot.started-by"
 LEVELS = {"warning": logging.WARNING, "failed": logging.ERROR}
 
 
@@ -107,7 +109,10 @@ def show_link(key: str, link: str, *, title: str) -> None:
 
 
 def emit_outcome(flow_name: str, host: HostConfig, result: RunResult) -> None:
-    """`modelpivot.<flow>.<outcome>` about this host, for automations; of what regressed also `modelpivot.benchmark.regressed`."""
+    """`modelpivot.<flow>.<outcome>` about this host, for automations; of what regressed also `modelpivot.benchmark.regressed`.
+
+    The resource's `modelpivot.started-by` is `schedule` or `hand`: only the former is a nightly that can be missed.
+    """
     payload = result.model_dump(mode="json", include=TOLD, exclude={"upgrade": {"changes": {"__all__": {"classes"}}}})
     _emit(f"modelpivot.{flow_name.replace('-', '_')}.{result.outcome}", host, payload)
     if result.outcome == "regressed" or (result.outcome == "failed" and result.gate == "benchmark"):
@@ -117,8 +122,13 @@ def emit_outcome(flow_name: str, host: HostConfig, result: RunResult) -> None:
 def _emit(name: str, host: HostConfig, payload: dict[str, Any]) -> None:
     run_id = flow_run.get_id()
     related = [{"prefect.resource.id": f"prefect.flow-run.{run_id}", "prefect.resource.role": "flow-run"}] if run_id else []
-    resource = {"prefect.resource.id": f"modelpivot.host.{host.name}", "prefect.resource.name": host.name}
+    resource = {"prefect.resource.id": f"modelpivot.host.{host.name}", "prefect.resource.name": host.name, STARTED_BY: _started_by()}
     emit_event(event=name, resource=resource, related=related, payload=payload)
+
+
+def _started_by() -> str:
+    context = FlowRunContext.get()
+    return "schedule" if context and context.flow_run and context.flow_run.auto_scheduled else "hand"
 
 
 def _log(event: Event) -> None:

@@ -21,6 +21,7 @@ from modelpivot.up.environment import read_variables
 from modelpivot.up.places import UpPlaces, up_places
 from modelpivot.up.processes import read_process
 from tests.deployed import start, wait_for_state
+from tests.standin_wheel import build_wheel
 from tests.switching import free_port
 from tests.up.receiver import Receiver
 from tests.world import DEADLINES, World, make_world
@@ -97,6 +98,7 @@ class Upped:
 def upped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upped]:
     """Everything up; the model `old` serves; the channels `alerts` and `urgent` end at the receiver."""
     world = make_world(tmp_path_factory.mktemp("upped"))
+    build_wheel(world.root / "wheels", speed=60.0)
     for recipe in RECIPES:
         world.recipe(recipe, **RECIPES[recipe])
     made = Upped(world, free_port(), Receiver())
@@ -123,4 +125,5 @@ RECIPES: dict[str, dict[str, object]] = {
     "nowhere": {"repo": "is-not-there"},
     "big": {},
     "hasty": {"repo": "new", "deadlines": {**DEADLINES, "confirm_s": 20}},
+    "measured": {"repo": "old", "workloads": [{"name": "single", "prompts": 4, "output_tokens": 8}]},
 }

@@ -100,25 +100,6 @@ def test_a_question_is_told_and_ends_as_its_host_did(upped: Upped) -> None:
     assert upped.receiver.about(str(run.id)) == [asked, told]
 
 
-def test_a_nightly_that_does_not_come_is_told_once_and_again_only_after_the_next_one(upped: Upped) -> None:
-    """The event that an upgrade test ends with, then nothing for the window: one alert. No second one, until another nightly came and one is missed again."""
-    upped.shorten("modelpivot: nightly missed")
-    for number in (1, 2):
-        result = RunResult(run_id=f"nightly-{number}", outcome="no_change", exit_code=0, message="m")
-        script = f"""
-from flows.tell import emit_outcome
-from modelpivot.models.result import RunResult
-from modelpivot.settings import read_host_config
-from prefect.events.worker import EventsWorker
-emit_outcome("upgrade-test", read_host_config(), RunResult.model_validate_json({result.model_dump_json()!r}))
-EventsWorker.instance().drain()
-"""
-        say(upped.places, upped.world, script)
-        message = upped.receiver.wait_for("Nightly missed", f"nightly-{number}")
-        assert "gpu-test" in message.subject and "no_change" in message.body
-    assert len(upped.receiver.about("Nightly missed")) == 2
-
-
 def test_a_worker_that_is_gone_is_told(upped: Upped) -> None:
     """It is silent for a moment and comes back, which is not told; then it dies, within the window that its silence began, and that is.
 
