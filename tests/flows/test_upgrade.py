@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import pytest
 
 from modelpivot.files import read_model
+from modelpivot.host import run_command
 from modelpivot.models.cutover import Cutover, ProcessId
 from modelpivot.models.host import HostConfig
 from modelpivot.models.result import RunResult
 from modelpivot.models.upgrade import UpgradeResult
 from modelpivot.recipes import read_recipe
+from modelpivot.stages.upgrade import read_upgrades
 from modelpivot.state.cutovers import read_cutover, read_cutover_of_run
 from modelpivot.state.lock import read_lock
 from modelpivot.state.releases import list_releases, read_book, read_current
@@ -55,6 +58,15 @@ class Nightly:
         self.require_as_before(book.current)
         assert read_book(self.world.state).previous == book.previous
         return result, result.upgrade
+
+    def command(self, *words: str) -> RunResult:
+        """`modelpivot upgrade-test ... --json`, and the result that it prints: of the last flow that it started."""
+        argv = [sys.executable, "-m", "modelpivot", "upgrade-test", "--json", *words]
+        environment = {**os.environ, **self.world.environment}
+        done = run_command(argv, timeout_s=400, env=environment, cwd=self.world.root, is_checked=False)
+        result = RunResult.model_validate_json(done.stdout)
+        assert done.returncode == result.exit_code, done.stderr
+        return result
 
     def require_as_before(self, current: str | None) -> None:
         """The host as it was."""
@@ -190,3 +202,26 @@ def test_killed_in_its_window_the_host_is_as_it_was_without_anybody(nightly: Nig
     assert (closed.outcome, closed.reason) == ("returned", "the run that tried it is gone")
     wait_until(lambda: read_lock(nightly.world.state) is None, what="the host to be free")
     nightly.require_as_before(current)
+
+
+def test_promote_keeps_what_regressed_away(nightly: Nightly) -> None:
+    """The verdict is the command's end, exit 1: no pivot begins, what served serves."""
+    nightly.publish(speed=40.0)
+    current = read_book(nightly.world.state).current
+    runs = set(nightly.world.state.runs.iterdir())
+    result = nightly.command("--promote", "--yes", "--capacity", "spare", "--model", "recipe")
+    assert (result.outcome, result.exit_code) == ("regressed", 1), nightly.world.tell(result)
+    assert len(set(nightly.world.state.runs.iterdir()) - runs) == 1
+    nightly.require_as_before(current)
+
+
+def test_promote_makes_what_passed_current_by_an_ordinary_pivot(nightly: Nightly) -> None:
+    """Two runs: the test, and a pivot to exactly what it tested; the release before is there to go back to."""
+    version = nightly.publish()
+    current = read_book(nightly.world.state).current
+    result = nightly.command("--promote", "--yes")
+    assert (result.outcome, result.exit_code) == ("promoted", 0), nightly.world.tell(result)
+    book, serving = read_book(nightly.world.state), read_current(nightly.world.state)
+    [upgrade] = [one for one in read_upgrades(nightly.world.state) if one.candidate_version == version]
+    assert (upgrade.verdict, upgrade.candidate, book.previous) == ("passed", book.current, current)
+    assert serving and answers(serving) and serving.engine_version == version
