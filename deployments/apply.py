@@ -1,14 +1,17 @@
 """Puts it all in place at a Prefect API: work pool, blocks, alert channels, deployments, automations. Idempotent.
 
-Run as `python -m deployments.apply` with PREFECT_API_URL set; a worker (`prefect worker start --pool gpu-hosts`) then carries runs out.
+Run as `python -m deployments.apply` with PREFECT_API_URL set; a worker (`prefect worker start --pool gpu-hosts`) then carries runs out. Run on a
+host that has a name (MODELPIVOT_NAME), it makes that host's queue and nightly too.
 """
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import yaml
 from prefect.blocks.core import Block
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import WorkPoolCreate
@@ -19,9 +22,11 @@ from prefect.workers.process import ProcessWorker
 import blocks
 from deployments.automate import apply_automations
 from deployments.channels import deliver_channels
+from deployments.entries import choose_entries, read_document
 from modelpivot.errors import PivotError, PreconditionError, UsageError
 from modelpivot.host import run_command
 from modelpivot.models.spelled import plain
+from modelpivot.settings import read_host_config
 
 PROJECT = Path(__file__).resolve().parents[1]
 WORK_POOL = "gpu-hosts"
@@ -37,7 +42,7 @@ def apply() -> Iterator[str]:
         yield f"block {block.get_block_type_slug()}: registered"
     channels, lines = deliver_channels(client)
     yield from lines
-    yield from deploy_all()
+    yield from deploy_all(client)
     yield from apply_automations(client, channels)
 
 
@@ -74,11 +79,23 @@ def block_types() -> list[type[Block]]:
     return [getattr(blocks, name) for name in blocks.__all__]
 
 
-def deploy_all() -> Iterator[str]:
-    """Every entry of prefect.yaml, from this clone."""
-    argv = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all"]
-    result = run_command(argv, timeout_s=DEPLOY_TIMEOUT_S, cwd=PROJECT, env={**os.environ, "PWD": str(PROJECT)})
+def deploy_all(client: SyncPrefectClient) -> Iterator[str]:
+    """Every entry of prefect.yaml, from this clone, and this host's own nightly. Schedules that the API has stay as they are."""
+    document = choose_entries(read_document(PROJECT / "prefect.yaml"), read_host_config(), lambda name: _is_there(client, name))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "prefect.yaml")
+        file.write_text(yaml.safe_dump(document))
+        argv = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file)]
+        result = run_command(argv, timeout_s=DEPLOY_TIMEOUT_S, cwd=PROJECT, env={**os.environ, "PWD": str(PROJECT)})
     yield from (f"deployment {line.split(chr(39))[1]}: in place" for line in result.stdout.splitlines() if "successfully created" in line)
+
+
+def _is_there(client: SyncPrefectClient, deployment: str) -> bool:
+    try:
+        client.read_deployment_by_name(deployment)
+    except ObjectNotFound:
+        return False
+    return True
 
 
 def main() -> int:

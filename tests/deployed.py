@@ -16,6 +16,7 @@ from prefect.states import Scheduled
 
 from deployments.apply import WORK_POOL
 from modelpivot.host import run_command
+from modelpivot.up.run import queue_words
 from tests.standin_wheel import build_wheel
 from tests.switching import wait_until
 from tests.world import DEADLINES, PROJECT, World, make_world
@@ -48,18 +49,29 @@ def deployed(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture(scope="session")
 def worker(deployed: World) -> Iterator[None]:
-    """A process worker of the pool, with the host's configuration in its environment."""
-    argv = [sys.executable, "-m", "prefect", "worker", "start", "--pool", WORK_POOL, "--type", "process"]
-    environment = {**os.environ, **deployed.environment, "PREFECT_WORKER_QUERY_SECONDS": "1"}
-    with (deployed.root / "worker.log").open("wb") as log:
-        process = subprocess.Popen(argv, env=environment, cwd=deployed.root, stdout=log, stderr=log, start_new_session=True)
-    yield
-    os.killpg(process.pid, signal.SIGTERM)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(20)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    """A process worker of this host, with its configuration in its environment."""
+    with working(deployed):
+        yield
+
+
+@contextlib.contextmanager
+def working(world: World, **changes: str) -> Iterator[None]:
+    """A worker that polls what is for any host, and its own queue. `changes`: variables that make it another host's."""
+    name = changes.get("MODELPIVOT_NAME", world.host.name)
+    argv = [sys.executable, "-m", "prefect", "worker", "start", "--pool", WORK_POOL, "--type", "process", "--name", name]
+    argv += queue_words(world.host.model_copy(update={"name": name}))
+    environment = {**os.environ, **world.environment, "PREFECT_WORKER_QUERY_SECONDS": "1", **changes}
+    with (world.root / f"worker-{name}.log").open("wb") as log:
+        process = subprocess.Popen(argv, env=environment, cwd=world.root, stdout=log, stderr=log, start_new_session=True)
+    try:
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(20)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 @pytest.fixture

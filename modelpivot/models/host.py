@@ -10,11 +10,13 @@ from modelpivot.models.frozen import Frozen
 from modelpivot.models.hooks import Hooks
 from modelpivot.models.window import Window, parse_window
 
+UNNAMED = "localhost"
+
 
 class HostConfig(Frozen):
     """Where: roots, supervisor, Hub, hooks. From `MODELPIVOT_*` or a GpuHost block."""
 
-    name: str = "localhost"
+    name: str = UNNAMED
     weights_root: Path = Path("/var/lib/modelpivot/weights")
     """`<org>--<name>/<commit>/` below it."""
     environments_root: Path = Path("/opt/modelpivot/environments")
@@ -63,6 +65,11 @@ class HostConfig(Frozen):
         if text is not None:
             parse_window(text)
         return text
+
+    @property
+    def queue(self) -> str | None:
+        """Its own queue in the work pool, of its name; None: it was not given one, as the only host."""
+        return None if self.name == UNNAMED else self.name
 
     def maintenance_window(self) -> Window | None:
         """The window, understood."""

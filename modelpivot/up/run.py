@@ -109,8 +109,26 @@ def _ensure_worker(host: HostConfig, places: UpPlaces, listen: Listen) -> Proces
     if worker := read_process(places, "worker"):
         return worker
     listen(f"starting the worker {host.name} of the pool {POOL}")
-    argv = [sys.executable, "-m", "prefect", "worker", "start", "--pool", POOL, "--type", "process", "--name", host.name]
+    argv = [
+        sys.executable,
+        "-m",
+        "prefect",
+        "worker",
+        "start",
+        "--pool",
+        POOL,
+        "--type",
+        "process",
+        "--name",
+        host.name,
+        *queue_words(host),
+    ]
     return start(places, "worker", argv, env=_client(host, places), cwd=places.home)
+
+
+def queue_words(host: HostConfig) -> list[str]:
+    """What a worker is told to poll: what is for any host, and its own; all there is, where the host has no name."""
+    return ["--work-queue", "default", "--work-queue", host.queue] if host.queue else []
 
 
 def _client(host: HostConfig, places: UpPlaces) -> dict[str, str]:

@@ -12,7 +12,7 @@ from modelpivot.models.host import HostConfig
 from modelpivot.settings import to_environment
 from modelpivot.up.environment import read_variables, write_environment
 from modelpivot.up.places import UpPlaces
-from modelpivot.up.run import PROJECT
+from modelpivot.up.run import PROJECT, queue_words
 
 TEMPLATES = PROJECT / "deployments" / "systemd"
 NAMES = ("prefect-server.service", "modelpivot-worker.service")
@@ -44,6 +44,7 @@ def _worker_variables(host: HostConfig) -> dict[str, str]:
 def render_unit(name: str, host: HostConfig, places: UpPlaces) -> str:
     """The unit's text for this host."""
     text = (TEMPLATES / name).read_text()
-    for word, value in (("@PROJECT@", PROJECT), ("@PYTHON@", sys.executable), ("@PREFECT@", places.root), ("@HOST@", host.name)):
+    values = {"@PROJECT@": PROJECT, "@PYTHON@": sys.executable, "@PREFECT@": places.root, "@HOST@": host.name}
+    for word, value in {**values, " @QUEUES@": "".join(f" {word}" for word in queue_words(host))}.items():
         text = text.replace(word, str(value))
     return text

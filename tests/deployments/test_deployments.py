@@ -42,7 +42,7 @@ DEPLOYMENTS = [
         "stage",
         "upgrade-test",
     )
-]
+] + ["upgrade-test/gpu-01"]
 
 
 def test_apply_puts_everything_in_place_and_may_be_run_again(deployed: World) -> None:
@@ -51,7 +51,7 @@ def test_apply_puts_everything_in_place_and_may_be_run_again(deployed: World) ->
     lines = apply(deployed)
     assert lines[0] == f"work pool {WORK_POOL}: there"
     assert [line.split()[1] for line in lines if line.startswith("block ")] == ["alert-channel:", "gpu-host:", "hub-access:"]
-    assert sorted(line.split()[1].rstrip(":") for line in lines if line.startswith("deployment ")) == DEPLOYMENTS
+    assert sorted(line.split()[1].rstrip(":") for line in lines if line.startswith("deployment ")) == sorted(DEPLOYMENTS)
     assert {line.split(": ")[2].partition(" (")[0] for line in lines if line.startswith("automation ")} == {"there"}
     client = get_client(sync_client=True)
     assert client.read_work_pool(WORK_POOL).type == "process"

@@ -11,7 +11,7 @@ from modelpivot.host import run_command
 from modelpivot.models.host import HostConfig
 from modelpivot.up.environment import read_variables
 from modelpivot.up.places import up_places
-from modelpivot.up.units import NAMES, write_units
+from modelpivot.up.units import NAMES, render_unit, write_units
 from tests.lab.sandbox import ROOT, Sandbox
 from tests.switching import wait_until
 
@@ -38,6 +38,14 @@ def test_units_hold_no_secret(written: Path, host: HostConfig) -> None:
     texts = [(written / name).read_text() for name in NAMES]
     assert len(secret) >= 32 and not [text for text in texts if secret in text or re.search(r"@[A-Z]+@", text)]
     assert all(str(places.root) in text for text in texts)
+
+
+def test_the_worker_of_a_host_with_a_name_polls_its_own_queue(written: Path, host: HostConfig) -> None:
+    """Beside what is for any host; the only host, without a name, polls all there is."""
+    name = "modelpivot-worker.service"
+    assert " --name test-host --work-queue default --work-queue test-host\n" in (written / name).read_text()
+    unnamed = host.model_copy(update={"name": HostConfig().name})
+    assert " --name localhost\n" in render_unit(name, unnamed, up_places(unnamed))
 
 
 def test_written_again_they_stay_as_they_are(written: Path, host: HostConfig) -> None:
