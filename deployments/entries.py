@@ -6,7 +6,7 @@ A schedule comes with its deployment and belongs to the API from then on: a nigh
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from modelpivot.models.host import HostConfig
 from modelpivot.models.window import Window
@@ -19,8 +19,7 @@ Document = dict[str, Any]
 
 def read_document(path: Path) -> Document:
     """A prefect.yaml."""
-    document: Document = load_yaml(path)
-    return document
+    return cast(Document, load_yaml(path))
 
 
 def choose_entries(document: Document, host: HostConfig, is_there: Callable[[str], bool]) -> Document:

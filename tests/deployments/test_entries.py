@@ -24,8 +24,9 @@ def nightly_of(document: Document, name: str, **known: object) -> Entry:
 
 def find(document: Document, name: str) -> Entry:
     """The one entry of this name."""
-    [entry] = [one for one in document["deployments"] if full_name(one) == name]
-    return entry
+    found: list[Entry] = [one for one in document["deployments"] if full_name(one) == name]
+    assert len(found) == 1
+    return found[0]
 
 
 def test_every_host_has_a_nightly_of_its_own(document: Document) -> None:

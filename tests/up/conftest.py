@@ -16,13 +16,14 @@ from deployments.automate import apply_automations
 from deployments.channels import deliver_channels
 from modelpivot.host import CommandResult, run_command
 from modelpivot.models.alert_address import AlertAddress
-from modelpivot.models.cutover import ProcessId
+from modelpivot.models.cutover import Cutover, ProcessId
+from modelpivot.state.cutovers import read_cutover
 from modelpivot.up.environment import read_variables
 from modelpivot.up.places import UpPlaces, up_places
 from modelpivot.up.processes import read_process
 from tests.deployed import start, wait_for_state
 from tests.standin_wheel import build_wheel
-from tests.switching import free_port
+from tests.switching import free_port, wait_until
 from tests.up.receiver import Receiver
 from tests.world import DEADLINES, World, make_world
 
@@ -116,6 +117,16 @@ def upped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upped]:
         world.clean_up()
         world.hub.stop()
         made.receiver.stop()
+
+
+def wait_for_loading(upped: Upped) -> Cutover:
+    """The open switch while its new engine loads."""
+
+    def read() -> Cutover | None:
+        cutover = read_cutover(upped.world.state)
+        return cutover if cutover and cutover.phase == "readying" else None
+
+    return wait_until(read, what="the new engine to load", deadline_s=120)
 
 
 RECIPES: dict[str, dict[str, object]] = {

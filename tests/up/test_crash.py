@@ -9,14 +9,14 @@ from prefect.client.schemas.objects import FlowRun, StateType
 
 from modelpivot.files import read_model
 from modelpivot.host import is_alive, kill_group
-from modelpivot.models.cutover import Cutover, ProcessId
+from modelpivot.models.cutover import ProcessId
 from modelpivot.state.cutovers import read_cutover, read_cutover_of_run
 from modelpivot.state.lock import read_lock
 from modelpivot.state.paths import RunPaths
 from modelpivot.weights.pace import Pace
 from tests.deployed import start, wait_for_state
 from tests.switching import wait_until
-from tests.up.conftest import Upped
+from tests.up.conftest import Upped, wait_for_loading
 from tests.weights.repos import make_repo
 
 
@@ -40,16 +40,6 @@ def owner(run: RunPaths) -> ProcessId:
     process = read_model(run.owner, ProcessId)
     assert process is not None
     return process
-
-
-def wait_for_loading(upped: Upped) -> Cutover:
-    """The open switch while its new engine loads."""
-
-    def read() -> Cutover | None:
-        cutover = read_cutover(upped.world.state)
-        return cutover if cutover and cutover.phase == "readying" else None
-
-    return wait_until(read, what="the new engine to load", deadline_s=120)
 
 
 def assert_host_is_well(upped: Upped, run: RunPaths) -> None:

@@ -22,7 +22,7 @@ from modelpivot.supervisors.process import ProcessSupervisor
 from tests.deployed import start, wait_for_state
 from tests.standin_wheel import build_wheel
 from tests.switching import wait_until
-from tests.up.conftest import Upped
+from tests.up.conftest import Upped, wait_for_loading
 
 NAME = "upgrade-test/gpu-test"
 
@@ -106,9 +106,7 @@ def test_killed_in_its_window_it_is_told_and_the_host_is_as_it_was(nightly: Nigh
     nightly.publish(fault="hang_loading")
     state = nightly.upped.world.state
     run = nightly.begin()
-    loading = wait_until(
-        lambda: (found := read_cutover(state)) and found.phase == "readying" and found, what="the candidate to load", deadline_s=120
-    )
+    loading = wait_for_loading(nightly.upped)
     owner = read_model(state.run(loading.run_id).owner, ProcessId)
     assert owner and nightly.upped.world.serving is None
     os.kill(owner.pid, signal.SIGKILL)
