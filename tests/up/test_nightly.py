@@ -124,7 +124,7 @@ def run_by_schedule() -> FlowRun:
     """A schedule of once a day that is due in some seconds; the run it makes, begun by the worker."""
     client = get_client(sync_client=True)
     deployment = client.read_deployment_by_name(NAME)
-    soon = datetime.now(UTC) + timedelta(seconds=5)
+    soon = datetime.now(UTC) + timedelta(seconds=20)  # the server's own look at schedules must come before
     schedule = DeploymentScheduleCreate(schedule=IntervalSchedule(interval=timedelta(days=1), anchor_date=soon), active=True)
     before = {run.id for run in read_scheduled()}
     [made] = client.create_deployment_schedules(deployment.id, [schedule])
