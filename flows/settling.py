@@ -10,16 +10,16 @@ from uuid import UUID
 from prefect.client.orchestration import get_client
 from prefect.runtime import flow_run
 
-from flows import tasks
 from flows.earlier import earlier_starts
 from flows.ending import Ending
-from flows.following import require_promoted
+from flows.following import Relay, follow, require_promoted
 from flows.queueing import is_deployed
 from modelpivot.errors import PreconditionError
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.event import Event
 from modelpivot.stages.context import Context
 from modelpivot.stages.report import find_cutover
+from modelpivot.stages.switch import is_closed
 from modelpivot.state.runs import read_events
 
 UNANSWERED = "Unanswered"
@@ -46,7 +46,7 @@ def settle_unanswered(context: Context) -> Ending | None:
         raise PreconditionError(
             f"nobody answered in time whether to {find_asked(events)}", hint="nothing was done; start it again to be asked again"
         )
-    return settle(context, tasks.see_end(context, cutover))
+    return settle(context, follow(context, cutover, Relay(context, context.state.run(cutover.run_id)), is_closed))
 
 
 def is_unanswered() -> bool:

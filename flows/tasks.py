@@ -174,12 +174,6 @@ def go_back(context: Context, cutover: Cutover, reason: str) -> Cutover:
     return follow(context, cutover, relay, is_closed)
 
 
-@task(name="serve", **ONCE)
-def see_end(context: Context, cutover: Cutover) -> Cutover:
-    """Follow the switch to the end that it comes to by itself; one that is over is only read."""
-    return follow(context, cutover, Relay(context, context.state.run(cutover.run_id)), is_closed)
-
-
 @task(name="find newest", **RERUN)
 def newest(context: Context, recipe: Recipe, channel: Channel) -> Newest:
     """The newest engine that the channel has for this machine, next to the one in use."""

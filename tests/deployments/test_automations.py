@@ -8,8 +8,7 @@ import pytest
 import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.events.schemas.automations import Automation, AutomationCore
-from prefect.events.schemas.events import Resource
-from prefect.server.events.schemas.events import ResourceSpecification
+from prefect.server.events.schemas.events import Resource, ResourceSpecification
 from pydantic import SecretStr
 
 from blocks import AlertChannel
@@ -169,7 +168,9 @@ def test_a_question_without_an_answer_is_no_failure(message: str, name: str) -> 
     files = [
         file for file in by_name().values() if "prefect.flow-run.Failed" in file.trigger["expect"] and file.trigger["posture"] == "Reactive"
     ]
-    found = [file.name for file in files if ResourceSpecification.model_validate(file.trigger["match"]).matches(Resource(labels))]
+    found = [
+        file.name for file in files if ResourceSpecification.model_validate(file.trigger["match"]).matches(Resource.model_validate(labels))
+    ]
     assert found == [name]
 
 

@@ -33,6 +33,12 @@ def say(places: UpPlaces, world: World, script: str) -> None:
     subprocess.run([sys.executable, "-c", script], env=environment, cwd=PROJECT, check=True)
 
 
+def wait_for_pool(status: str) -> None:
+    """Until Prefect calls the pool of the hosts so."""
+    client = get_client(sync_client=True)
+    wait_until(lambda: client.read_work_pool(POOL).status == status, what=f"the pool to be {status}", deadline_s=60)
+
+
 def name_of(run: FlowRun) -> str:
     """Its name, as it was when it had begun."""
     return get_client(sync_client=True).read_flow_run(run.id).name
@@ -106,10 +112,10 @@ def test_a_worker_that_is_gone_is_told(upped: Upped) -> None:
     What serves goes on. `up` brings another one.
     """
     upped.shorten("modelpivot: worker offline")
-    client, worker = get_client(sync_client=True), upped.process("worker").pid
+    worker = upped.process("worker").pid
     for sign, status in ((signal.SIGSTOP, "NOT_READY"), (signal.SIGCONT, "READY")):
         os.kill(worker, sign)
-        wait_until(lambda wanted=status: client.read_work_pool(POOL).status == wanted, what=f"the pool to be {status}", deadline_s=60)
+        wait_for_pool(status)
     kill_group(worker, signal.SIGKILL)
     assert "gpu-hosts" in upped.receiver.wait_for("Worker offline", deadline_s=150).subject
     assert upped.world.serving is not None
