@@ -33,8 +33,8 @@ $(VENV)/.complete: requirements.lock tools.lock pyproject.toml
 demo: setup ## a whole pivot on this machine: no GPU, no account (DEMO="--fail probe", DEMO=--stop)
 	@$(BIN)/modelpivot demo $(DEMO)
 
-test: setup lint ## all tests but the long matrices
-	$(PYTEST) -m "not long"
+test: setup lint ## all tests but the long matrices, in two halves beside each other
+	$(BIN)/python -m tests.halves
 
 test-quick: setup ## under a minute: what is decided and read; no engine, server, switch or transfer
 	$(PYTEST) -m "not long and not engine and not prefect and not slow" -q

@@ -1,4 +1,4 @@
-"""A host with every deployment in place, and a real worker, one a session; and what a person does through the API: start, wait, answer, run again."""
+"""A host with every deployment in place, and a real worker, one for a folder of tests; and what a person does through the API: start, wait, answer, run again."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ UNTESTED = "kimi-k2.5-nvfp4"
 """A recipe whose engine was not tested: its plan asks."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def deployed(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A host on which nothing serves yet.
 
@@ -47,7 +47,7 @@ def deployed(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
         made.hub.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def worker(deployed: World) -> Iterator[None]:
     """A process worker of this host, with its configuration in its environment."""
     with working(deployed):
