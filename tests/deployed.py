@@ -1,4 +1,4 @@
-"""A host with every deployment in place, and a real worker, one for a folder of tests; and what a person does through the API: start, wait, answer, run again."""
+"""A host with every deployment in place, and a real worker, one for a folder of tests; and what a person does by the API: start, wait, answer, rerun."""
 
 import contextlib
 import os
