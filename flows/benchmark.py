@@ -44,7 +44,8 @@ def _benchmark(context: Context, name: str, starts: int, agreed: bool) -> Ending
         _ask(context, release, starts)
     checks = tasks.measure_served(context, release, recipe, starts)
     if failed := [str(check) for check in checks if not check.passed]:
-        raise GateFailed(f"{release.id} is not as it should be: {'; '.join(failed)}", failed=failed, hint="the report says what differs")
+        words = f"{release.id} is not as it should be: {'; '.join(failed)}"
+        raise GateFailed(words, failed=failed, gate="benchmark", hint="the report says what differs")
     return Ending("measured", f"{release.id} was measured: {len(checks)} checks passed")
 
 

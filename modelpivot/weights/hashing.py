@@ -17,8 +17,8 @@ from pathlib import Path
 
 from modelpivot.weights import mapped
 
-MAP_FROM_BYTES = 256 << 20
-"""Below that the process costs more than the copy."""
+MAP_FROM_BYTES = 1 << 30
+"""Below that the start of a process (15 ms) eats what the copy costs."""
 BUFFER_BYTES = 512 << 10
 """Stays in the processor's cache."""
 AHEAD_BYTES = 32 << 20
