@@ -81,3 +81,10 @@ def test_after_a_tie_nothing_is_compared() -> None:
 def test_other_token_with_another_value() -> None:
     """Another token with another probability is no tie."""
     assert judge_logprobs(LOGPROBS, ["x", "b", "c"], [-0.1, -2.0, -3.0], RECORD) != ""
+
+
+def test_the_default_lets_one_step_of_a_bfloat16_logit_pass() -> None:
+    """Seen on an H200: the same weights, the same text, another batch; 0.0624 apart. Another model is whole units away."""
+    probe, record = Probe(kind="logprobs"), (["a", "b"], [-1.0, -5.6861])
+    assert judge_logprobs(probe, ["a", "b"], [-1.0, -5.6237], record) == ""
+    assert "token 1" in judge_logprobs(probe, ["a", "b"], [-1.0, -4.6], record)
