@@ -19,11 +19,11 @@ from modelpivot.models.release import Release
 from modelpivot.supervisors.process import send_signal
 from modelpivot.supervisors.protocol import Supervisor
 
-EVERY_S = 0.2
+EVERY_S = 0.1
 LEFT_GPUS_S = 2.0
 """Seconds without a GPU, in which the last answers still go out."""
-DRAINED_S = 1.0
-"""Seconds without a listener or a client on the port, for the engine's own last words."""
+DRAINED_S = 0.5
+"""Half a second without a listener or a client on the port, for the engine's own last words."""
 TRACKER = "multiprocessing.resource_tracker"
 """Removes an ended process's shared memory, and ends by itself."""
 
