@@ -196,4 +196,4 @@ def test_the_real_upgrade_and_its_rollback_run_through_a_switch(
     assert answers(old)
     assert read_book(switch_host.state).current == old.id
     mapped = "".join(Path(f"/proc/{process.pid}/maps").read_text() for process in switch_host.supervisor.processes(old))
-    assert f"{older_environment.path}/" in mapped and f"{engine_environment.path}/" not in mapped
+    assert f"{older_environment.path.resolve()}/" in mapped and f"{engine_environment.path.resolve()}/" not in mapped
