@@ -1,7 +1,6 @@
 """Artifacts as text: shard table, report. Pure; what people read carries both units of a size."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from modelpivot.models.benchmark import Check, Measurement
 from modelpivot.models.manifest import Verified
@@ -9,6 +8,7 @@ from modelpivot.models.packages import Answer, PackageChange
 from modelpivot.models.result import RunResult
 from modelpivot.models.size import say_bytes
 from modelpivot.plans.markdown import patched_markdown
+from modelpivot.stages.pictures import Drawn
 
 ANSWERS: dict[Answer, str] = {"pass": "passes", "consent": "**asked about**", "block": "**refused**"}
 SHOWN_ROWS = 300
@@ -42,8 +42,8 @@ def packages_markdown(changes: Sequence[PackageChange]) -> str:
     return "\n".join([head, "", *table("", ("package", "now", "then", "what it is", "answer"), rows)])
 
 
-def report_markdown(result: RunResult, pictures: Path | None = None) -> str:
-    """One run, told in the end; `pictures` is the page that draws it, a file on the host."""
+def report_markdown(result: RunResult, drawn: Drawn | None = None) -> str:
+    """One run, told in the end, with its pictures."""
     lines = [f"# {result.outcome.replace('_', ' ')}", "", result.message, ""]
     facts = [
         ("answers now", result.released or "nothing"),
@@ -62,9 +62,15 @@ def report_markdown(result: RunResult, pictures: Path | None = None) -> str:
     lines += patched_markdown(result.patched)
     lines += checks_table(result.checks)
     lines += measured_table(result.benchmark)
-    if pictures:
-        lines += [f"Time line, curves and history as pictures: [{pictures.name}]({pictures.absolute().as_uri()}), on this host.", ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, *pictures_markdown(drawn)]) if drawn else "\n".join(lines)
+
+
+def pictures_markdown(drawn: Drawn) -> list[str]:
+    """The pictures themselves, since a browser elsewhere opens no file of the host, and where the page with all of them lies."""
+    lines = []
+    for image in drawn.images:
+        lines += [f"## {image.title}", "", f"![{_cell(image.title)}]({image.address})", "", image.words, ""]
+    return [*lines, f"The same as one page, on the host: `{drawn.page.absolute()}`", ""]
 
 
 def measured_table(measurements: Sequence[Measurement]) -> list[str]:

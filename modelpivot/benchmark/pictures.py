@@ -75,6 +75,11 @@ class Page:
 
 
 def draw_load(curves: Sequence[LoadCurve]) -> str:
+    """The curves, and below them whose they are."""
+    return plot_load(curves) + svg.legend([curve.name for curve in curves])
+
+
+def plot_load(curves: Sequence[LoadCurve]) -> str:
     """Throughput up, time per token across; along a line the concurrency grows."""
     points = [point for curve in curves for point in curve.points]
     across = svg.scale_over([point.tpot_ms for point in points], svg.LEFT, svg.WIDTH - svg.RIGHT, from_zero=True)
@@ -92,7 +97,7 @@ def draw_load(curves: Sequence[LoadCurve]) -> str:
             words.append((str(point.concurrency), (x, y)))
     paper = Box(svg.LEFT, 0, svg.WIDTH, svg.HEIGHT - svg.BOTTOM)
     parts += [svg.text(each.x, each.y, each.words, anchor=each.anchor, kind="tick") for each in place_labels(words, lines, paper)]
-    return svg.drawing(parts, "Throughput against time per token, over concurrency") + svg.legend([curve.name for curve in curves])
+    return svg.drawing(parts, "Throughput against time per token, over concurrency")
 
 
 def draw_trend(trend: Trend) -> str:

@@ -94,6 +94,13 @@ def drawing(parts: Sequence[str], title: str, *, height: float = HEIGHT) -> str:
     return f"{begin}{''.join(parts)}</svg>"
 
 
+def alone(picture: str, style: str) -> str:
+    """A drawing as a file of its own, with its style inside."""
+    sized = picture.replace("<svg viewBox", f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" viewBox', 1)
+    begin, _, rest = sized.partition(">")
+    return f"{begin}><style>{style}</style>{rest}"
+
+
 def legend(names: Sequence[str]) -> str:
     """The colours with their names, as HTML below a picture; nothing where there is one series alone."""
     if len(names) < 2:

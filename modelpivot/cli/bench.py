@@ -93,7 +93,7 @@ def _measure(context: Context, release: Release, recipe: Recipe, starts: int, *,
         measurements=measurements,
         checks=checks,
         comparison=comparison,
-        pictures=draw_run(context.state, context.run.id),
+        pictures=draw_run(context.state, context.run.id).page,
     )
 
 

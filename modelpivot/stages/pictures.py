@@ -1,9 +1,11 @@
 """The report with pictures: of one run, or of the whole history. Drawn from what lies on disk and in the history; nothing waits for it."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from modelpivot.benchmark.images import Image, draw_images
 from modelpivot.benchmark.keep import look_back
 from modelpivot.benchmark.pictures import Group, LoadCurve, LoadPoint, Page, Span, Trend, render_page, say_time
 from modelpivot.errors import PivotError
@@ -26,14 +28,28 @@ MOST_GROUPS = 10
 MOST_CURVES = 4
 
 
-def draw_run(state: StatePaths, run_id: str) -> Path:
+@dataclass(frozen=True)
+class Drawn:
+    """The pictures of a run: a page on the host, and the same as images that can be shown anywhere."""
+
+    page: Path
+    images: Sequence[Image]
+
+
+def draw_run(state: StatePaths, run_id: str) -> Drawn:
     """The run's `report.html`: its time line, what it measured, and the history of the same host and model."""
-    run, result = state.run(run_id), report(state, run_id)
-    events, _ = read_events(run)
+    page = make_page(state, run_id)
+    write_atomic(state.run(run_id).pictures, render_page(page))
+    return Drawn(state.run(run_id).pictures, draw_images(page))
+
+
+def make_page(state: StatePaths, run_id: str) -> Page:
+    """All that its report shows."""
+    result, (events, _) = report(state, run_id), read_events(state.run(run_id))
     known, _ = look_back(state)
     mine = [one for one in known if one.run_id == run_id]
     kin = [one for one in known if mine and one.setup.host == mine[0].setup.host and one.model == mine[0].model]
-    page = Page(
+    return Page(
         title=f"{result.outcome.replace('_', ' ').capitalize()}: {run_id}",
         lead=result.message,
         facts=_facts(result, mine),
@@ -42,11 +58,9 @@ def draw_run(state: StatePaths, run_id: str) -> Path:
         trends=find_trends(kin, [one.workload.digest for one in mine]),
         tables=[*_measured(mine), *_compared(find_comparison(events)), *_checked(result)],
     )
-    write_atomic(run.pictures, render_page(page))
-    return run.pictures
 
 
-def try_draw_run(state: StatePaths, run_id: str) -> Path | None:
+def try_draw_run(state: StatePaths, run_id: str) -> Drawn | None:
     """The same where a picture must not be what a run fails of; None: there is none."""
     try:
         return draw_run(state, run_id)

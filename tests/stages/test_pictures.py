@@ -23,7 +23,7 @@ def test_a_run_is_drawn_from_what_lies_on_disk(host: HostConfig) -> None:
     others = SETUP.model_copy(update={"repo": "acme/unrelated", "engine_version": "9.9.9"})
     mine = [result(500.0 + point.concurrency, run_id=context.run.id, workload=point, setup=NEWER) for point in SWEEP.points()]
     keep(context.state, [*mine, result(setup=others), result(60.0, at=1.0, workload=SWEEP.points()[2])])
-    html = draw_run(context.state, context.run.id).read_text()
+    html = draw_run(context.state, context.run.id).page.read_text()
     assert context.run.pictures.is_file()
     assert ">install<" in html
     assert "Throughput against latency" in html
@@ -80,6 +80,6 @@ def test_a_probe_model_is_no_kin_of_its_model(host: HostConfig) -> None:
     whole = [result(60.0, run_id=context.run.id, start=start, setup=NEWER) for start in ("a", "b")]
     keep(context.state, [probe, *whole])
     context.journal("finished", "all is well", outcome="promoted")
-    html = draw_run(context.state, context.run.id).read_text()
+    html = draw_run(context.state, context.run.id).page.read_text()
     assert "60" in html and "9000" not in html and "9,000" not in html
     assert find_results([probe, *whole], "0.27.0") == whole
