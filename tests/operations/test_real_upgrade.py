@@ -42,7 +42,7 @@ from tests.switching import SwitchHost, answers, switch_host, wait_until
 from tests.weights.told import Told
 
 __all__ = ["engine_environment", "engine_host", "engine_models", "older_environment", "switch_host"]
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 NEWER = read_engine(ENGINE).tested[0]
 KILLS = 20
 
