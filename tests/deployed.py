@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from prefect.states import Scheduled
 from deployments.apply import WORK_POOL
 from modelpivot.host import run_command
 from modelpivot.up.run import queue_words
+from tests.prefect_server import end_group
 from tests.standin_wheel import build_wheel
 from tests.switching import wait_until
 from tests.world import DEADLINES, PROJECT, World, make_world
@@ -66,12 +66,7 @@ def working(world: World, **changes: str) -> Iterator[None]:
     try:
         yield
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(20)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        end_group(process, within_s=20)
 
 
 @pytest.fixture

@@ -48,13 +48,18 @@ def running_server(home: Path, port: int) -> Iterator[str]:
         wait_for(lambda: answers(url), lambda good, _: good or None, what=f"Prefect server at {url}", deadline_s=START_S)
         yield url
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(server.pid, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            server.wait(10)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
+        end_group(server, within_s=10)
+
+
+def end_group(leader: subprocess.Popen[bytes], *, within_s: float) -> None:
+    """Tell a process group to end, and kill what has not by then."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader.pid, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        leader.wait(within_s)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader.pid, signal.SIGKILL)
+    leader.wait()
 
 
 def answers(url: str) -> bool:
