@@ -20,10 +20,10 @@ from pathlib import Path
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from deployments.apply import WORK_POOL, apply
+from modelpivot.demo.ports import free_port
 from modelpivot.weights.pace import Pace
 from tests.deployed import start, wait_for_state
 from tests.prefect_server import running_server
-from tests.switching import free_port
 from tests.weights.repos import make_repo
 from tests.world import World, make_world
 

@@ -71,8 +71,9 @@ def compare_hashing(where: Path, size: float, runs: int) -> list[Row]:
 
 
 def compare_cold(target: Path, hash_cpu_s: float, start: Cost) -> Row:
-    """Everything from the disk, against the disk or the hash, whichever takes longer."""
-    reading, cold = median(read_cold(target) for _ in range(3)), median(verify_cold(target) for _ in range(3))
+    """Everything from the disk, against the disk or the hash, whichever takes longer; by turns, for a disk of many has its moods."""
+    turns = [(read_cold(target), verify_cold(target)) for _ in range(5)]
+    reading, cold = (median(side) for side in zip(*turns, strict=True))
     limit_s = max(reading.wall_s, hash_cpu_s / (os.cpu_count() or 1))
     what = f"{target.parent.parent}: verify --full, cold, of reading alone ({reading.wall_s:.1f} s) or the hash"
     return at_least(what, cold, limit_s / (cold.wall_s - start.wall_s), 0.95)

@@ -15,9 +15,11 @@ from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import BlockDocument
 from prefect.exceptions import ObjectNotFound
 from prefect.types import SecretDict
+from pydantic import ValidationError
 
 from blocks import AlertChannel
 from modelpivot.errors import UsageError
+from modelpivot.files import describe_invalid
 from modelpivot.models.alert_address import AlertAddress, Kind
 
 PREFIX = "modelpivot-"
@@ -34,15 +36,26 @@ class Channel:
 
 def deliver_channels(client: SyncPrefectClient) -> tuple[dict[str, Channel], list[str]]:
     """The delivering block of every alert channel by the channel's name, and what was done for each in words. UsageError names a wrong one."""
-    known = client.read_block_documents_by_type(AlertChannel.get_block_type_slug(), include_secrets=True)
+    documents = client.read_block_documents_by_type(AlertChannel.get_block_type_slug(), include_secrets=True)
+    addresses = {str(document.name): parse_address(str(document.name), document.data) for document in documents}
     channels: dict[str, Channel] = {}
     lines = []
-    for document in known:
-        name = str(document.name)
-        address = AlertAddress.model_validate(document.data["address"])
+    for name, address in addresses.items():
         channels[name], done = _deliver(client, name, address)
         lines.append(f"alert channel {name} ({address.kind}): {done}")
-    return channels, [*lines, *remove_left_over(client, known)]
+    return channels, [*lines, *remove_left_over(client, addresses)]
+
+
+def parse_address(name: str, data: Mapping[str, object]) -> AlertAddress:
+    """The address of a channel's block. UsageError names the channel and every field that is wrong, and shows no value: any may be a secret."""
+    try:
+        return AlertAddress.model_validate(data.get("address"))
+    except ValidationError as error:
+        wrong = describe_invalid(error, with_values=False)
+    # outside the clause: the first error, which shows values, must not come along as the context of this one
+    raise UsageError(
+        f"alert channel {name}: {wrong}", hint="mend the block Alert Channel of this name: its page, or Python, has the fields"
+    )
 
 
 def to_delivering_block(address: AlertAddress) -> Block:
@@ -62,9 +75,9 @@ def _deliver(client: SyncPrefectClient, name: str, address: AlertAddress) -> tup
     return Channel(saved, is_called), "changed" if found else "made"
 
 
-def remove_left_over(client: SyncPrefectClient, known: list[BlockDocument]) -> Iterator[str]:
+def remove_left_over(client: SyncPrefectClient, known: Mapping[str, AlertAddress]) -> Iterator[str]:
     """Delete delivering blocks whose channel is gone or of another kind now: a secret that nothing needs is not kept."""
-    kinds = {str(document.name): MAKERS.get(document.data["address"]["kind"]) for document in known}
+    kinds = {name: MAKERS.get(address.kind) for name, address in known.items()}
     for slug, maker in SLUGS.items():
         for document in client.read_block_documents_by_type(slug, include_secrets=False):
             name = str(document.name)

@@ -5,7 +5,7 @@ import time
 from flows.approval import ask
 from flows.asking import about_hour, about_plan
 from flows.queueing import is_deployed
-from modelpivot.errors import PreconditionError
+from modelpivot.errors import Unanswered
 from modelpivot.models.plan import Plan
 from modelpivot.plans.window import find_opening, next_opening
 from modelpivot.stages.context import Context
@@ -27,8 +27,9 @@ def agree_to_the_hour(context: Context, release_id: str, *, is_agreed: bool) -> 
     opening = next_opening(window, now)
     request = about_hour(release_id, str(context.host.window), opening.begins if opening else None)
     if not is_deployed():
-        raise PreconditionError(
+        raise Unanswered(
             f"a switch now would be outside this host's window ({context.host.window}), and nobody agreed",
+            asks=[f"switch outside this host's window ({context.host.window})?"],
             hint="wait for the window, or say yes (--yes); what is staged stays",
         )
     ask(context, request)

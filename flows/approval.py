@@ -13,6 +13,7 @@ from pydantic import Field
 
 from flows.poster import POSTER
 from flows.queueing import is_deployed
+from flows.tell import tell_left
 from modelpivot.errors import PreconditionError
 from modelpivot.files import digest_text
 from modelpivot.models.spelled import plain
@@ -25,7 +26,7 @@ HAND_OVER_S = 10.0
 class Answer(RunInput):
     """What a person says."""
 
-    agreed: bool = Field(default=False, title="Yes, do it", description="Left off, the answer is no: nothing is done, and the run ends.")
+    agreed: bool = Field(default=False, title="Yes, do it", description="Left off, the answer is no.")
     note: str = Field(default="", title="Note", description="Kept in the journal of the run.")
 
 
@@ -51,13 +52,21 @@ def require_person() -> None:
 
 def ask(context: Context, request: Request) -> None:
     """A yes, and nothing else, lets the run go on: PreconditionError after a no. Without an answer so far the run ends here, Suspended."""
+    answer = hear(context, request)
+    if not answer.agreed:
+        note = f": {answer.note}" if answer.note else ""
+        raise PreconditionError(f"a person said no to: {request.what}{note}", hint="start it again to be asked again")
+
+
+def hear(context: Context, request: Request) -> Answer:
+    """What a person says, yes or no, for a run that has something to do after either. Without an answer so far it ends here, Suspended."""
     require_person()
     context.journal("log", f"asks whether to {request.what}", asked=request.what)
     POSTER.drain(HAND_OVER_S)
+    tell_left()
     form = Answer.with_initial_data(description=plain(request.markdown))
     key = f"{flow_run.get_run_count()}-{digest_text(request.about or request.markdown)[:16]}"
     answer = suspend_flow_run(wait_for_input=form, timeout=max(1, int(request.timeout_s)), key=key)
     note = f": {answer.note}" if answer.note else ""
     context.journal("log", f"a person says {'yes' if answer.agreed else 'no'} to: {request.what}{note}")
-    if not answer.agreed:
-        raise PreconditionError(f"a person said no to: {request.what}{note}", hint="start it again to be asked again")
+    return answer

@@ -1,14 +1,16 @@
 """What a person is asked, in words: pure texts that say what would be done and how much it is. Lists, no tables: the form is narrow."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from flows.approval import Request
 from modelpivot.models.benchmark import Check, Measurement
 from modelpivot.models.cleanup import CleanupPlan
+from modelpivot.models.counted import counted
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.plan import Plan
-from modelpivot.models.reclaim import ReclaimPlan
+from modelpivot.models.reclaim import Item, ReclaimPlan
+from modelpivot.models.release import Stopped
 from modelpivot.models.size import say_bytes
 from modelpivot.stages.benchmark import say_measurement
 
@@ -27,7 +29,7 @@ def about_plan(plan: Plan) -> Request:
         "",
         f"{plan.strategy[0].upper()}{plan.strategy[1:]}." if plan.strategy else "",
         "",
-        "No answer within a day: nothing is done.",
+        "No, or no answer within a day: nothing is done.",
     ]
     about = "\n".join(question.text for question in plan.questions)
     return Request(what=f"go on with {plan.recipe.name}", markdown="\n".join(lines), about=about)
@@ -45,14 +47,15 @@ def about_hour(release_id: str, window: str, opens_at: float | None) -> Request:
 
 
 def about_promotion(cutover: Cutover, base_url: str, measurements: Sequence[Measurement], checks: Sequence[Check]) -> Request:
-    """Whether the candidate that serves unconfirmed is kept, with its figures and the time when the switch goes back by itself."""
+    """Whether the candidate that serves unconfirmed is kept, with its figures and the time when the switch decides by itself."""
     until = cutover.confirm_by or time.time() + NO_DEADLINE_S
-    else_what = f"goes back to {cutover.from_release or 'nothing'}" if cutover.unconfirmed == "return" else "keeps the new model"
+    else_what = "keeps the new model" if cutover.stays_unconfirmed else f"goes back to {cutover.from_release}"
+    no_what = "it goes back now" if cutover.from_release else "it stops now, and nothing serves, as before"
     lines = [
         f"**{cutover.to_release}** answers at {base_url}, unconfirmed. Try it, then decide.",
         "",
         f"No answer: the host {else_what} by itself at {time.strftime('%H:%M:%S UTC on %d %B', time.gmtime(until))}. "
-        f"No: it goes back now. The switch so far: {cutover.lost.lost_requests} requests lost in {cutover.lost.downtime_s:.1f} s.",
+        f"No: {no_what}. The switch so far: {counted(cutover.lost.lost_requests, 'request')} lost in {cutover.lost.downtime_s:.1f} s.",
         "",
         *(f"- {say_measurement(measurement)}" for measurement in measurements),
         *_say_checks(checks),
@@ -67,7 +70,9 @@ def _say_checks(checks: Sequence[Check]) -> list[str]:
     passed = [check for check in checks if check.passed]
     failed = [f"- **no**: {check}" for check in checks if not check.passed]
     return (
-        [f"- {len(passed)} of {len(checks)} checks passed", *failed] if checks else ["- nothing was measured: the recipe names no workload"]
+        [f"- {len(passed)} of {counted(len(checks), 'check')} passed", *failed]
+        if checks
+        else ["- nothing was measured: the recipe names no workload"]
     )
 
 
@@ -76,54 +81,77 @@ def about_rollback(current: str | None, previous: str) -> Request:
     lines = [
         f"**{previous}** would serve again instead of {current or 'nothing'}.",
         "",
-        "The model that serves stops for the minutes of a switch; both stay on disk. No answer within a day: nothing is done.",
+        "The model that serves stops for the minutes of a switch; both stay on disk. No, or no answer within a day: nothing is done.",
     ]
     return Request(what=f"go back to {previous}", markdown="\n".join(lines))
 
 
+def about_starting_again(stopped: Sequence[Stopped]) -> Request:
+    """Whether what a cleanup stopped by name serves again: that goes back first, whatever served before it."""
+    names = ", ".join(each.name for each in stopped)
+    lines = [
+        f"**{names}**, stopped by name, {'serves' if len(stopped) == 1 else 'serve'} again.",
+        "",
+        "A release is proved to answer, a service that was never adopted is started and enabled as it was. Nothing stops for it. "
+        "No, or no answer within a day: nothing is done.",
+    ]
+    return Request(what=f"start {names} again", markdown="\n".join(lines))
+
+
 def about_starts(release: str, starts: int) -> Request:
     """Whether an engine may be stopped and started for a measurement."""
-    text = f"**{release}** would be measured in {starts} starts: it is stopped and started again {starts - 1} times, a downtime each."
-    return Request(what=f"start {release} again {starts - 1} times", markdown=f"{text}\n\nNo answer within a day: nothing is done.")
+    times = counted(starts - 1, "time")
+    text = f"**{release}** would be measured in {starts} starts: it is stopped and started again {times}, a downtime each."
+    return Request(what=f"start {release} again {times}", markdown=f"{text}\n\nNo, or no answer within a day: nothing is done.")
 
 
-def about_reclaim(made: ReclaimPlan) -> Request:
-    """Whether everything that asks for no more than a yes may go: what it is, how much it frees, what is lost with it."""
-    freed = sum(item.found.frees_bytes for item in made.items if item.ask == "yes")
+def about_reclaim(made: ReclaimPlan, named: Collection[str] = ()) -> Request:
+    """Whether everything may go that asks for no more than a yes, and what the form names: what it is, how much it frees, what is lost with it."""
+    going = made.agreed(is_agreed=True, named=named)
+    freed = _say_freed(going)
     lines = [
-        f"A yes deletes this and frees **{say_bytes(freed)}**, at least. There is no way back.",
+        f"A yes deletes this and frees **{freed}**, at least. There is no way back.",
         "",
-        *_list_offered(made),
+        *_list_going(made, going),
         "",
-        "No answer within a day: nothing is deleted.",
+        "No, or no answer within a day: nothing is deleted.",
     ]
-    return Request(what=f"delete {say_bytes(freed)}", markdown="\n".join(lines), about=_offered(made))
+    return Request(what=f"delete {freed}", markdown="\n".join(lines), about=_identify(going))
 
 
-def about_cleanup(made: CleanupPlan) -> Request:
-    """Whether what is named may stop, and everything that asks for no more than a yes may go."""
+def about_cleanup(made: CleanupPlan, named: Collection[str] = ()) -> Request:
+    """Whether what is to stop may stop, and everything may go that asks for no more than a yes, and what the form names."""
+    going = made.reclaim.agreed(is_agreed=True, named=named)
     names = ", ".join(each.name for each in made.to_stop)
     stops = f"stops {names}: **nothing serves then** until somebody starts it again. It also" if names else "stops nothing. It"
     lines = [
-        f"A yes {stops} deletes this, for which there is no way back:",
+        f"A yes {stops} deletes this and frees **{_say_freed(going)}**, at least. There is no way back to what is deleted.",
         "",
-        *_list_offered(made.reclaim),
+        *_list_going(made.reclaim, going),
         "",
-        "No answer within a day: nothing is stopped and nothing is deleted.",
+        "No, or no answer within a day: nothing is stopped and nothing is deleted.",
     ]
-    return Request(what=f"clean up ({names or 'nothing stops'})", markdown="\n".join(lines), about=f"{names}\n{_offered(made.reclaim)}")
+    return Request(what=f"clean up ({names or 'nothing stops'})", markdown="\n".join(lines), about=f"{names}\n{_identify(going)}")
 
 
-def _list_offered(made: ReclaimPlan) -> list[str]:
-    """What goes with a yes: what it is, how much it frees, what is lost; how many things do not go."""
-    going = [item for item in made.items if item.ask == "yes"]
-    lines = [f"- {item.found.what}: frees {say_bytes(item.found.frees_bytes)}; costs {item.found.costs}" for item in going]
-    named = len(made.items) - len(going)
+def _say_freed(going: Sequence[Item]) -> str:
+    """How much a yes frees, both units."""
+    return say_bytes(sum(item.found.frees_bytes for item in going))
+
+
+def _list_going(made: ReclaimPlan, going: Sequence[Item]) -> list[str]:
+    """What goes with a yes: what it is, how much it frees, what is lost, and which of it the form names; how many things do not go."""
+    lines = [
+        f"- {item.found.what}{', named' if item.ask == 'named' else ''}: frees {say_bytes(item.found.frees_bytes)}; costs {item.found.costs}"
+        for item in going
+    ]
+    gone = {item.id for item in going}
+    more = sum(item.ask == "named" and item.id not in gone for item in made.items)
     left = [f"what stays ({len(made.kept)}) is listed with its reasons in the artifact of this run"]
-    left += [f"{named} more would go only by name"] if named else []
+    left += [f"{more} more would go only by name"] if more else []
     return [*(lines or ["- nothing"]), "", f"{'; '.join(left).capitalize()}.", *(f"\nNote: {warning}." for warning in made.warnings)]
 
 
-def _offered(made: ReclaimPlan) -> str:
+def _identify(going: Sequence[Item]) -> str:
     """What an answer holds for: these things with these contents."""
-    return "\n".join(f"{item.id} {' '.join(part.digest for part in item.found.parts)}" for item in made.items if item.ask == "yes")
+    return "\n".join(f"{item.id} {' '.join(part.digest for part in item.found.parts)}" for item in going)

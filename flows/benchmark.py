@@ -13,6 +13,7 @@ from flows.choosing import choose_served
 from flows.forms import WHAT_SERVES, HostBlock, ServedRecipe, name_run
 from flows.queueing import is_deployed
 from modelpivot.errors import GateFailed, PreconditionError
+from modelpivot.models.counted import counted
 from modelpivot.models.release import Release
 from modelpivot.stages.context import Context
 from modelpivot.state.releases import read_current
@@ -46,12 +47,12 @@ def _benchmark(context: Context, name: str, starts: int, agreed: bool) -> Ending
     if failed := [str(check) for check in checks if not check.passed]:
         words = f"{release.id} is not as it should be: {'; '.join(failed)}"
         raise GateFailed(words, failed=failed, gate="benchmark", hint="the report says what differs")
-    return Ending("measured", f"{release.id} was measured: {len(checks)} checks passed")
+    return Ending("measured", f"{release.id} was measured: {counted(len(checks), 'check')} passed")
 
 
 def _ask(context: Context, release: Release, starts: int) -> None:
     if not is_deployed():
         raise PreconditionError(
-            f"{starts} starts mean {starts - 1} downtimes, and nobody agreed", hint="start it again with agreed switched on"
+            f"{starts} starts mean {counted(starts - 1, 'downtime')}, and nobody agreed", hint="start it again with agreed switched on"
         )
     ask(context, about_starts(release.id, starts))

@@ -22,8 +22,9 @@ from flows.markdown import report_markdown
 from flows.poster import POSTER
 from flows.queueing import is_deployed, may_queue, queue_again
 from flows.settling import settle_unanswered
-from flows.tell import PrefectListener, emit_outcome, show_link, show_markdown
-from modelpivot.errors import CommandFailed, GateFailed, HostHeld, PivotError, PreconditionError, SwitchFailed
+from flows.tell import PrefectListener, emit_last, emit_outcome, show_link, show_markdown
+from modelpivot.errors import CommandFailed, GateFailed, HostHeld, PivotError, PreconditionError, SwitchFailed, Unanswered
+from modelpivot.flow_child import ASKER
 from modelpivot.models.host import HostConfig
 from modelpivot.models.result import ExitCode, RunOutcome, RunResult
 from modelpivot.settings import read_host_config
@@ -57,6 +58,8 @@ FAILED_NAMES: dict[RunOutcome, str] = {
     "regressed": "Regressed",
     "failed_to_start": "FailedToStart",
 }
+ASKING = "Asking"
+"""Of a run that ends with questions which its command puts to a person at the terminal."""
 GATE_NAMES = {"weights": "WeightsCorrupt", "benchmark": "Regressed"}
 """Of a run that failed at a gate and changed nothing. Every name has its alert in deployments/automations."""
 
@@ -66,7 +69,11 @@ Body = Callable[[Context], Ending]
 
 def carry_out(flow_name: str, what: str, host: GpuHost | None, hub: HubAccess | None, body: Body) -> State[None]:
     """Run the body as one run of this host and return the state that tells how it ended; errors that are no error of ours are raised."""
-    context = open_flow_context(what, host, hub)
+    has_asker = os.environ.pop(ASKER, None) is not None
+    try:
+        context = open_flow_context(what, host, hub)
+    except PivotError as error:
+        return Failed(name="Blocked", message=str(error))
     context.journal("started", f"{flow_name} {what}", flow=flow_name, flow_run_url=_own_url(), **origin())
     try:
         say_earlier(context)
@@ -78,7 +85,8 @@ def carry_out(flow_name: str, what: str, host: GpuHost | None, hub: HubAccess | 
             write_report(context.state, context.run.id)
             queue_again(error.message)
     except Pause:
-        context.journal("failed", "waits for a person's answer; this process, the worker and the host are free", exit_code=ExitCode.BLOCKED)
+        words = "waits for a person's answer (on this run's page: Resume); this process, the worker and the host are free"
+        context.journal("failed", words, exit_code=ExitCode.BLOCKED)
         write_report(context.state, context.run.id)
         raise
     except Exception as error:
@@ -88,9 +96,9 @@ def carry_out(flow_name: str, what: str, host: GpuHost | None, hub: HubAccess | 
     except BaseException as error:
         end_children(context.run)
         context.journal("failed", _interrupted(context), error=type(error).__name__, exit_code=int(ExitCode.INTERRUPTED))
-        write_report(context.state, context.run.id)
+        emit_last(flow_name, context.host, write_report(context.state, context.run.id))
         raise
-    return to_state(_end(flow_name, context))
+    return to_state(_end(flow_name, context), has_asker=has_asker)
 
 
 def _tell_failed(context: Context, error: PivotError) -> None:
@@ -99,17 +107,21 @@ def _tell_failed(context: Context, error: PivotError) -> None:
         "exit_code": error.exit_code,
         "hint": error.hint,
         "cause": _cause(error),
+        "asks": list(error.asks) if isinstance(error, Unanswered) else [],
         "gate": error.gate if isinstance(error, GateFailed) else None,
     }
     context.journal("failed", error.message, **told)
 
 
 def open_flow_context(what: str, host: GpuHost | None, hub: HubAccess | None) -> Context:
-    """The run of this flow run, told to Prefect. A Hub token goes into this process's environment, where Hub clients look for it."""
+    """The run of this flow run, told to Prefect. A Hub token goes into this process's environment, where Hub clients look for it.
+
+    PreconditionError where it cannot be a run of this host; nothing was read or written then.
+    """
     own = read_host_config()
     if host:
         require_own_host(own.name, host.config.name)
-    config = with_hub(host.config if host else own, hub)
+    config = with_hub(with_own_hub(host.config, own) if host else own, hub)
     name = Path(what).stem.lower() if "/" in what else what.replace(" ", "-")
     return open_context(config, name=name, run_id=os.environ.pop(RUN_ID, None), listeners=[PrefectListener()])
 
@@ -119,6 +131,12 @@ def require_own_host(own: str, asked: str) -> None:
     if is_deployed() and own not in (HostConfig().name, asked):
         hint = "give every host a work queue or pool of its own and start the run there, or set MODELPIVOT_NAME of the worker to the block's name"
         raise PreconditionError(f"expected a worker on {asked}, as the host block says; this one is on {own}", hint=hint)
+
+
+def with_own_hub(config: HostConfig, own: HostConfig) -> HostConfig:
+    """A block's configuration, with the worker's Hub where the block names none: a saved block holds every field, so that the default is no word."""
+    is_named = config.hub_endpoint != HostConfig().hub_endpoint
+    return config if is_named else config.model_copy(update={"hub_endpoint": own.hub_endpoint})
 
 
 def with_hub(config: HostConfig, hub: HubAccess | None) -> HostConfig:
@@ -131,18 +149,21 @@ def with_hub(config: HostConfig, hub: HubAccess | None) -> HostConfig:
 
 
 @contextmanager
-def held_host(context: Context) -> Iterator[None]:
-    """Hold this host's lock; a switch that took it over keeps it. HostHeld says who has it."""
-    acquire_lock(context.state, run_id=context.run.id, what=f"run {context.run.id}")
+def held_host(context: Context, *, is_recovering: bool = False) -> Iterator[None]:
+    """Hold this host's lock; a switch that took it over keeps it. HostHeld says who has it. `is_recovering`: takes back what a dead switch left open."""
+    acquire_lock(context.state, run_id=context.run.id, what=f"run {context.run.id}", is_recovering=is_recovering)
     try:
         yield
     finally:
         release_lock(context.state)
 
 
-def to_state(result: RunResult) -> State[None]:
-    """The Prefect state of a result: its name is the outcome where Prefect has no word for it."""
-    if result.exit_code == ExitCode.DONE:
+def to_state(result: RunResult, *, has_asker: bool = False) -> State[None]:
+    """The Prefect state of a result: its name is the outcome where Prefect has no word for it. Who was to go back, and did, is Completed; so is
+    who was to find out what a person at the terminal is asked."""
+    if has_asker and result.asks:
+        return Completed(name=ASKING, message=result.message)
+    if result.exit_code == ExitCode.DONE or result.outcome == "rolled_back":
         return Completed(name=COMPLETED_NAMES.get(result.outcome, "Completed"), message=result.message)
     return Failed(name=name_failure(result), message=result.message)
 
@@ -171,7 +192,8 @@ def _interrupted(context: Context) -> str:
     cutover = read_cutover_followed_by(context.state, context.run.id)
     if cutover is None:
         return "ended from outside; what is staged stays, the next run goes on from there"
-    return f"ended from outside; the switch to {cutover.to_release} ({cutover.phase}) goes on alone and goes back by itself when nobody confirms it"
+    alone = "keeps it" if cutover.stays_unconfirmed else "goes back by itself"
+    return f"ended from outside; the switch to {cutover.to_release} ({cutover.phase}) goes on alone and {alone} when nobody confirms it"
 
 
 def _own_url() -> str | None:

@@ -12,6 +12,7 @@ from flows.carry import Ending, carry_out
 from flows.choosing import choose_served
 from flows.forms import WHAT_SERVES, HostBlock, HubBlock, ServedRecipe, name_run
 from flows.stage import decide
+from modelpivot.models.counted import counted
 from modelpivot.stages.context import Context
 
 
@@ -31,4 +32,4 @@ def check_weights(recipe: ServedRecipe = WHAT_SERVES, full: bool = False, host: 
 def _check_weights(context: Context, recipe_name: str, full: bool) -> Ending:
     plan = decide(context, choose_served(context, recipe_name))
     checks = tasks.check_shards(context, plan, full)
-    return Ending("checked", f"{len(checks)} checks passed over the weights of {plan.recipe.model.repo}")
+    return Ending("checked", f"{counted(len(checks), 'check')} passed over the weights of {plan.recipe.model.repo}")

@@ -12,7 +12,7 @@ from modelpivot.models.cleanup import CleanupPlan
 from modelpivot.models.reclaim import Kind
 from modelpivot.stages.cleanup import say_cleaned, say_cleanup
 from modelpivot.stages.context import Context
-from modelpivot.stages.reclaim import Agreed
+from modelpivot.stages.reclaim import Agreed, require_offered
 
 
 @flow(name="cleanup", flow_run_name=name_run)
@@ -30,7 +30,7 @@ def cleanup(
         stop: Release or service to stop, by name. Nothing serves then, until somebody starts it again (rollback does).
         dry_run: Show all of it, change nothing.
         agreed: Yes, stop what is named, and let everything go that asks for no more than a yes. Off: the run shows all of it, and asks.
-        named: Ids of things that go only by their name, as a dry run shows them.
+        named: Ids of things that go only by their name, as a dry run shows them. With agreed off they are part of the question.
         only: These kinds alone; empty: all.
         host: The GPU host; left out, the worker's own.
     """
@@ -47,9 +47,11 @@ def cleanup(
 
 
 def _asks(context: Context, made: CleanupPlan, named: list[str]) -> bool:
-    """Whether a person said yes to what stops and goes with one; where nobody can be asked, or something blocks it, the stage decides."""
-    offered = any(item.ask == "yes" for item in made.reclaim.items) and not named
-    if made.blockers or not is_deployed() or not (made.to_stop or offered):
+    """Whether a person said yes to all that would stop and go; where nobody can be asked, or something blocks it, the stage decides."""
+    if made.blockers or not is_deployed():
         return False
-    ask(context, about_cleanup(made))
+    require_offered(made.reclaim, Agreed(named=named))
+    if not made.to_stop and not made.reclaim.agreed(is_agreed=True, named=named):
+        return False
+    ask(context, about_cleanup(made, named))
     return True

@@ -6,6 +6,7 @@ from flows.asking import about_promotion
 from flows.carry import Ending
 from flows.forms import Promotion
 from flows.hooks import run_hooks
+from modelpivot.errors import PivotError
 from modelpivot.models.benchmark import Passed
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.recipe import Recipe
@@ -32,8 +33,18 @@ def confirm(context: Context, recipe: Recipe, serving: Cutover, promotion: Promo
         tasks.go_back(context, serving, getattr(error, "message", f"{type(error).__name__}: {error}"))
         raise
     tasks.promote(context)
-    run_hooks(context, "after", [*recipe.hooks.after, *context.host.hooks.after])
-    return Ending("promoted", f"{serving.to_release} serves at {release.endpoint.base_url}")
+    return Ending("promoted", f"{serving.to_release} serves at {release.endpoint.base_url}{_run_after(context, recipe)}")
+
+
+def _run_after(context: Context, recipe: Recipe) -> str:
+    """Run the hooks after the promotion. Empty, or what failed, for the end of a sentence: the new model is current, and no hook takes it back."""
+    try:
+        run_hooks(context, "after", [*recipe.hooks.after, *context.host.hooks.after], deadline_s=recipe.deadlines.hooks_s)
+    except (PivotError, OSError) as error:
+        message = getattr(error, "message", f"the hooks after did not run: {error}")
+        context.journal("warning", f"{message}; the new model is promoted all the same")
+        return f"; {message}"
+    return ""
 
 
 def measure(context: Context, recipe: Recipe, release: Release, serving: Cutover) -> Passed:

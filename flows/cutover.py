@@ -13,7 +13,7 @@ from flows.confirming import confirm, require_askable
 from flows.earlier import find_asked_switch
 from flows.forms import AS_THE_RECIPE_SAYS, HostBlock, HubBlock, Overrides, Promotion, RecipeName, name_run
 from flows.settling import settle
-from flows.stage import decide, stage_candidate
+from flows.stage import decide, end_unchanged, stage_candidate
 from flows.taking_up import finish_dead_switch, take_up
 from modelpivot.errors import PreconditionError
 from modelpivot.models.plan import Plan
@@ -22,6 +22,7 @@ from modelpivot.models.release import Release
 from modelpivot.plans.release import pin_recipe
 from modelpivot.stages.context import Context
 from modelpivot.stages.plan import require_nothing_new
+from modelpivot.stages.staged import pin_staged
 from modelpivot.state.releases import read_release
 
 STAGING = ("install", "fetch", "view")
@@ -54,11 +55,17 @@ def cutover(
     return carry_out("cutover", recipe, host, hub, body)
 
 
-def cut_over(context: Context, recipe: Recipe, before: Plan, promotion: Promotion, *, is_agreed: bool) -> Ending:
-    """Facts again, plan again, then the switch, the measurement and the promotion. PreconditionError when something new stands in the way."""
+def cut_over(context: Context, recipe: Recipe, before: Plan, promotion: Promotion, *, is_agreed: bool, is_proved: bool) -> Ending:
+    """Facts again, plan again, then the switch, the measurement and the promotion. PreconditionError when something new stands in the way.
+
+    `is_proved`: this very run asked shards and engine. Else they are asked now: a run that staged it may have ended at their no.
+    """
     plan = decide(context, pin_recipe(recipe, before))
     require_nothing_new(before, plan)
     release = require_staged(context, before, plan)
+    if not is_proved:
+        tasks.check_shards(context, plan)
+        tasks.check_engine(context, release)
     agree_to_the_hour(context, release.id, is_agreed=is_agreed)
     return confirm(context, recipe, tasks.serve(context, release, recipe), promotion)
 
@@ -66,7 +73,7 @@ def cut_over(context: Context, recipe: Recipe, before: Plan, promotion: Promotio
 def require_staged(context: Context, before: Plan, plan: Plan) -> Release:
     """The frozen candidate; PreconditionError when it is another than the one that was staged, or not complete on this host."""
     if missing := [step.what for step in plan.steps if step.name in STAGING]:
-        raise PreconditionError(f"the candidate is not complete: {'; '.join(missing)}", hint="stage it first (modelpivot run does)")
+        raise PreconditionError(f"the candidate is not complete: {'; '.join(missing)}", hint="stage it first (modelpivot stage)")
     if plan.candidate is None or before.candidate is None or plan.candidate.id != before.candidate.id:
         found = plan.candidate.id if plan.candidate else "none"
         raise PreconditionError(
@@ -77,18 +84,19 @@ def require_staged(context: Context, before: Plan, plan: Plan) -> Release:
 
 
 def move(context: Context, recipe: Recipe, agreed: bool, promotion: Promotion, *, is_staged: bool) -> Ending:
-    """To the candidate, staged on the way unless it is; a switch that is open already is settled, or followed to its end."""
+    """To the candidate, staged on the way unless it is: then to what was staged. A switch that is open already is settled, or followed to its end."""
     require_askable(promotion)
     if over := find_asked_switch(context):
         return settle(context, over)
-    if taken_up := take_up(context, recipe):
+    wanted = pin_staged(context, recipe) if is_staged else recipe
+    if taken_up := take_up(context, wanted):
         return confirm(context, recipe, tasks.serve_on(context, taken_up), promotion)
-    with held_host(context):
+    with held_host(context, is_recovering=True):
         finish_dead_switch(context)
-        plan = decide(context, recipe)
+        plan = decide(context, wanted)
         agree(context, plan, is_agreed=agreed)
         if plan.is_no_change:
-            return Ending("no_change", f"{plan.from_release} serves this recipe already")
+            return end_unchanged(context, plan)
         if not is_staged:
             stage_candidate(context, plan)
-        return cut_over(context, recipe, plan, promotion, is_agreed=agreed)
+        return cut_over(context, recipe, plan, promotion, is_agreed=agreed, is_proved=not is_staged)

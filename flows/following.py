@@ -6,6 +6,7 @@ from flows.tell import PrefectListener
 from modelpivot.errors import PreconditionError, SwitchFailed
 from modelpivot.models.cutover import Cutover
 from modelpivot.stages.context import Context
+from modelpivot.stages.standing import settle_standing
 from modelpivot.stages.switch import follow_switch
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.paths import RunPaths, StatePaths
@@ -27,16 +28,18 @@ class Relay:
 
 
 def follow(context: Context, cutover: Cutover, relay: Relay, until: Callable[[Cutover], bool]) -> Cutover:
-    """The switch as soon as `until` holds for it, or as soon as it is closed."""
+    """The switch as soon as `until` holds for it, or as soon as it is closed; what was measured in it has its standing then."""
 
     def look(now: Cutover) -> bool:
         relay.hand_on()
         return until(now)
 
     try:
-        return follow_switch(context, cutover, until=look)
+        followed = follow_switch(context, cutover, until=look)
     finally:
         relay.hand_on()
+    settle_standing(context, followed)
+    return followed
 
 
 def is_open(state: StatePaths, cutover: Cutover) -> bool:

@@ -1,11 +1,14 @@
 """What a person fills in: parameter types whose schema makes a good form and which still take plain values in-process."""
 
+import os
 from typing import Annotated, Literal
 
 from prefect.runtime import flow_run
 from pydantic import WithJsonSchema
 
 from blocks import GpuHost, HubAccess
+from modelpivot.errors import UsageError
+from modelpivot.models.host import UNNAMED
 from modelpivot.models.overrides import Overrides as Overrides
 from modelpivot.recipes import recipe_names
 from modelpivot.settings import read_host_config
@@ -35,8 +38,16 @@ def name_run() -> str:
     """The run's name says what and where: `demo on gpu-01`; `rollback on gpu-01` where no recipe is named."""
     given = flow_run.get_parameters()
     host = given.get("host")
-    where = host.config.name if isinstance(host, GpuHost) else read_host_config().name
+    where = host.config.name if isinstance(host, GpuHost) else _own_name()
     return f"{_subject(given.get('recipe'))} on {where}{' (dry run)' if given.get('dry_run') else ''}"
+
+
+def _own_name() -> str:
+    """Of the worker's host; also where its configuration is wrong: the run itself, not its name, ends with that."""
+    try:
+        return read_host_config().name
+    except UsageError:
+        return os.environ.get("MODELPIVOT_NAME") or UNNAMED
 
 
 def _subject(recipe: object) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from modelpivot.models.benchmark import Check, Measurement
+from modelpivot.models.counted import counted
+from modelpivot.models.in_flight import InFlight
 from modelpivot.models.manifest import Verified
 from modelpivot.models.packages import Answer, PackageChange
 from modelpivot.models.result import RunResult
@@ -35,10 +37,17 @@ def shards_markdown(verified: Verified | None, checks: Sequence[Check]) -> str:
     return "\n".join(lines)
 
 
+def files_markdown(files: Sequence[InFlight], more: int) -> str:
+    """A row for each file in flight, the others counted; empty without any. A list, since Prefect's newer pages draw tables without room between columns."""
+    rows = [f"{_cell(file.path)}: {say_bytes(file.done_bytes)} of {say_bytes(file.size_bytes)}" for file in files]
+    return "\n".join(f"- {row}" for row in [*rows, *([f"and {more} more"] if more else [])])
+
+
 def packages_markdown(changes: Sequence[PackageChange]) -> str:
     """Every package that would be another one than in the environment that serves now; what needs a word first."""
     rows = [(one.name, one.before or "-", one.after or "-", ", ".join(one.classes), ANSWERS[one.answer]) for one in changes]
-    head = f"{len(rows)} packages differ from the environment that serves now, which is not touched: the new one is built beside it."
+    differ = counted(len(rows), "package differs", "packages differ")
+    head = f"{differ} from the environment that serves now, which is not touched: the new one is built beside it."
     return "\n".join([head, "", *table("", ("package", "now", "then", "what it is", "answer"), rows)])
 
 

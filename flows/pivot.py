@@ -9,10 +9,8 @@ from flows.carry import Ending, carry_out
 from flows.choosing import choose_recipe
 from flows.cutover import move
 from flows.forms import AS_THE_RECIPE_SAYS, HostBlock, HubBlock, Overrides, Promotion, RecipeName, name_run
-from flows.stage import decide
-from modelpivot.models.recipe import Recipe
+from flows.plan import plan_only
 from modelpivot.stages.context import Context
-from modelpivot.stages.plan import require_clear, say_plan
 
 
 @flow(name="pivot", flow_run_name=name_run)
@@ -39,12 +37,6 @@ def pivot(
 
     def body(context: Context) -> Ending:
         chosen = choose_recipe(context, recipe, overrides)
-        return _dry_run(context, chosen, agreed) if dry_run else move(context, chosen, agreed, promotion, is_staged=False)
+        return plan_only(context, chosen) if dry_run else move(context, chosen, agreed, promotion, is_staged=False)
 
     return carry_out("pivot", recipe, host, hub, body)
-
-
-def _dry_run(context: Context, recipe: Recipe, agreed: bool) -> Ending:
-    plan = decide(context, recipe)
-    require_clear(plan, is_agreed=agreed)
-    return Ending("no_change" if plan.is_no_change else "planned", f"{say_plan(plan)}; nothing was changed")

@@ -8,7 +8,7 @@ from flows.forms import AS_THE_RECIPE_SAYS, HostBlock, HubBlock, Overrides, Reci
 from flows.stage import decide
 from modelpivot.models.recipe import Recipe
 from modelpivot.stages.context import Context
-from modelpivot.stages.plan import require_clear, say_plan
+from modelpivot.stages.plan import require_none, say_plan
 
 
 @flow(name="plan", flow_run_name=name_run)
@@ -23,12 +23,13 @@ def plan(recipe: RecipeName, overrides: Overrides = AS_THE_RECIPE_SAYS, host: Ho
     """
 
     def body(context: Context) -> Ending:
-        return _plan(context, choose_recipe(context, recipe, overrides))
+        return plan_only(context, choose_recipe(context, recipe, overrides))
 
     return carry_out("plan", recipe, host, hub, body)
 
 
-def _plan(context: Context, recipe: Recipe) -> Ending:
+def plan_only(context: Context, recipe: Recipe) -> Ending:
+    """Decide and change nothing; PreconditionError with every blocker. What the plan would ask is said, and asked of nobody."""
     made = decide(context, recipe)
-    require_clear(made, is_agreed=True)
-    return Ending("no_change" if made.is_no_change else "planned", say_plan(made))
+    require_none(made.blockers)
+    return Ending("no_change" if made.is_no_change else "planned", f"{say_plan(made)}; nothing was changed")

@@ -8,7 +8,7 @@ from typing import Literal
 from prefect import State, flow
 
 from flows import tasks
-from flows.approval import ask
+from flows.approval import hear
 from flows.asking import about_promotion
 from flows.carry import Ending, carry_out
 from flows.earlier import find_asked_switch
@@ -19,13 +19,14 @@ from modelpivot.errors import PreconditionError, SwitchFailed
 from modelpivot.models.cutover import Cutover
 from modelpivot.stages.context import Context
 from modelpivot.stages.passed import find_passed
+from modelpivot.stages.rollback import is_rolled_back, say_kept, say_rolled_back
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.releases import read_release
 
 
 @flow(name="promote", flow_run_name=name_run)
 def promote(decision: Literal["promote", "return"] = "promote", agreed: bool = False, host: HostBlock = None) -> State[None]:
-    """Keep the new model that serves unconfirmed, or send it back. Without an answer the switch goes back by itself at its deadline.
+    """Keep the new model that serves unconfirmed, or send it back. Without an answer the switch decides by itself at its deadline.
 
     Args:
         decision: promote keeps the new model. return brings the old one back now, which stops what serves for the minutes of a switch.
@@ -37,10 +38,8 @@ def promote(decision: Literal["promote", "return"] = "promote", agreed: bool = F
         if over := find_asked_switch(context):
             return settle(context, over)
         cutover = require_unconfirmed(context)
-        if decision == "return":
+        if decision == "return" or not (agreed or _is_wanted(context, cutover)):
             return _send_back(context, cutover)
-        if not agreed:
-            _ask(context, cutover)
         tasks.promote(context)
         return Ending("promoted", f"{cutover.to_release} is kept")
 
@@ -56,17 +55,18 @@ def require_unconfirmed(context: Context) -> Cutover:
     return cutover
 
 
-def _ask(context: Context, cutover: Cutover) -> None:
+def _is_wanted(context: Context, cutover: Cutover) -> bool:
+    """Whether a person who reads what was measured keeps the new model."""
     if not is_deployed():
         raise PreconditionError("nobody agreed to keep the new model", hint="start it again with agreed switched on")
     passed, release = find_passed(context, cutover), read_release(context.state, cutover.to_release)
     context.journal("log", f"the switch of run {cutover.run_id} waits for a word", cutover_run=cutover.run_id)
     measurements, checks = (passed.measurements, passed.checks) if passed else ([], [])
-    ask(context, about_promotion(cutover, release.endpoint.base_url, measurements, checks))
+    return hear(context, about_promotion(cutover, release.endpoint.base_url, measurements, checks)).agreed
 
 
 def _send_back(context: Context, cutover: Cutover) -> Ending:
-    closed = tasks.go_back(context, cutover, "a person said so")
-    if closed.outcome != "returned":
-        raise SwitchFailed(closed.reason, step=closed.phase, cause=closed.cause)
-    return Ending("promoted", f"{closed.from_release} serves again")
+    closed = tasks.go_back(context, cutover, "a person said so (promote)")
+    if not is_rolled_back(context, closed):
+        raise SwitchFailed(say_kept(closed), step=closed.phase, cause=closed.cause)
+    return Ending("rolled_back", say_rolled_back(closed))

@@ -13,6 +13,8 @@ from prefect.exceptions import Pause
 from prefect.runtime import deployment, flow_run
 from prefect.states import Scheduled
 
+from flows.tell import tell_left
+
 LOOK_AGAIN_S = 60.0
 WAIT_AT_MOST_S = 12 * 3600.0
 """Seconds after its first start for which a run goes on looking."""
@@ -33,6 +35,7 @@ def may_queue() -> bool:
 
 def queue_again(why: str) -> NoReturn:
     """Leave this process; the run is Scheduled, named AwaitingHost, and begins anew in a minute."""
+    tell_left()
     state: State[None] = Scheduled(name="AwaitingHost", message=why, scheduled_time=datetime.now(UTC) + timedelta(seconds=LOOK_AGAIN_S))
     with get_client(sync_client=True) as client:
         client.set_flow_run_state(flow_run.get_id(), state)  # type: ignore[arg-type]

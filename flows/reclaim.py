@@ -10,7 +10,7 @@ from flows.forms import HostBlock, name_run
 from flows.queueing import is_deployed
 from modelpivot.models.reclaim import Kind, ReclaimPlan
 from modelpivot.stages.context import Context
-from modelpivot.stages.reclaim import Agreed, require_all_gone, say_done, say_plan
+from modelpivot.stages.reclaim import Agreed, require_all_gone, require_offered, say_done, say_plan
 
 
 @flow(name="reclaim", flow_run_name=name_run)
@@ -26,7 +26,7 @@ def reclaim(
     Args:
         dry_run: Show what may go and what stays, change nothing.
         agreed: Yes to everything that asks for no more than a yes; weights that exist nowhere else are none of it. Off: the run shows all of it, and asks.
-        named: Ids of things that go only by their name, as a dry run shows them.
+        named: Ids of things that go only by their name, as a dry run shows them. With agreed off they are part of the question.
         only: These kinds alone; empty: all.
         host: The GPU host; left out, the worker's own.
     """
@@ -44,8 +44,9 @@ def reclaim(
 
 
 def _asks(context: Context, made: ReclaimPlan, named: list[str]) -> bool:
-    """Whether a person said yes to what may go with one; where nobody can be asked, or ids say it all, the stage decides."""
-    if named or not is_deployed() or not any(item.ask == "yes" for item in made.items):
+    """Whether a person said yes to all that would go, what the form names with it; where nobody can be asked, the stage decides."""
+    require_offered(made, Agreed(named=named))
+    if not is_deployed() or not made.agreed(is_agreed=True, named=named):
         return False
-    ask(context, about_reclaim(made))
+    ask(context, about_reclaim(made, named))
     return True

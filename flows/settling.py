@@ -19,6 +19,7 @@ from modelpivot.models.cutover import Cutover
 from modelpivot.models.event import Event
 from modelpivot.stages.context import Context
 from modelpivot.stages.report import find_cutover
+from modelpivot.stages.standing import settle_standing
 from modelpivot.stages.switch import is_closed
 from modelpivot.state.runs import read_events
 
@@ -31,6 +32,7 @@ LATE = "Late"
 def settle(context: Context, over: Cutover) -> Ending:
     """The end of a run whose switch came to its own while a person was asked: promoted by somebody, or SwitchFailed with its reason."""
     context.journal("log", f"the switch that this run asked about is over: {over.outcome}; {over.reason}", cutover_run=over.run_id)
+    settle_standing(context, over)
     require_promoted(over)
     return Ending("promoted", f"{over.to_release} was promoted while this run waited")
 

@@ -15,6 +15,9 @@ from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
 from modelpivot.stages.context import Context
+from modelpivot.stages.staged import note_staged
+from modelpivot.stages.view import refreeze
+from modelpivot.state.releases import keep_recipe
 
 
 @flow(name="stage", flow_run_name=name_run)
@@ -48,12 +51,22 @@ def decide(context: Context, recipe: Recipe) -> Plan:
 
 def stage_candidate(context: Context, plan: Plan) -> Release:
     """Everything before the switch: hooks, environment and weights, view, checks. Each stage finds what is already there."""
-    run_hooks(context, "before", [*context.host.hooks.before, *plan.recipe.hooks.before])
+    run_hooks(context, "before", [*context.host.hooks.before, *plan.recipe.hooks.before], deadline_s=plan.recipe.deadlines.hooks_s)
     tasks.install_and_download(context)
     release = tasks.patch_config(context, plan)
     tasks.check_shards(context, plan)
     tasks.check_engine(context, release)
+    note_staged(context, plan, release)
     return release
+
+
+def end_unchanged(context: Context, plan: Plan) -> Ending:
+    """The end of a run to what serves already; settings that make no other release go into its record, the recipe beside it. The host is held."""
+    if plan.candidate is not None:
+        keep_recipe(context.state, plan.candidate.id, plan.recipe)
+    names = refreeze(context, plan)
+    kept = f"; its record has the recipe's {', '.join(names)} now, which count from its next switch" if names else ""
+    return Ending("no_change", f"{plan.from_release} serves this recipe already{kept}")
 
 
 def _stage(context: Context, recipe: Recipe, agreed: bool) -> Ending:
@@ -61,6 +74,6 @@ def _stage(context: Context, recipe: Recipe, agreed: bool) -> Ending:
         plan = decide(context, recipe)
         agree(context, plan, is_agreed=agreed)
         if plan.is_no_change:
-            return Ending("no_change", f"{plan.from_release} serves this recipe already")
+            return end_unchanged(context, plan)
         release = stage_candidate(context, plan)
     return Ending("staged", f"{release.id} is complete beside {plan.from_release or 'nothing'}; a cutover or pivot serves it")

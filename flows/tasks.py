@@ -1,6 +1,6 @@
 """Every stage as a task of a few lines, named as people name the job.
 
-Rerun: preflight, install and download, after passing failures only. Nothing is rerun across a switch, and no result is persisted: what
+Rerun: find newest, install and download, after passing failures only. Nothing is rerun across a switch, and no result is persisted: what
 proves something lies on the host and is read again.
 """
 
@@ -21,6 +21,7 @@ from modelpivot.files import read_model
 from modelpivot.models.benchmark import Check, Measurement, Standing
 from modelpivot.models.cleanup import Cleaned, CleanupPlan
 from modelpivot.models.comparison import Comparison
+from modelpivot.models.counted import counted
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.facts import Facts
 from modelpivot.models.manifest import Verified
@@ -64,9 +65,9 @@ ONCE: dict[str, Any] = {"cache_policy": NO_CACHE, "persist_result": False}
 RERUN: dict[str, Any] = {**ONCE, "retries": 2, "retry_delay_seconds": [5, 20], "retry_condition_fn": is_passing}
 
 
-@task(name="preflight", **RERUN)
+@task(name="preflight", **ONCE)
 def preflight(context: Context, recipe: Recipe) -> Facts:
-    """Read the host and the model; nothing is changed."""
+    """Read the host and the model; nothing is changed. What does not answer is a fact, and the plan says whether it stands in the way."""
     return preflight_stage(context, recipe)
 
 
@@ -149,7 +150,7 @@ def measure_served(context: Context, release: Release, recipe: Recipe, starts: i
     """What serves, measured in so many starts; every check over it."""
     measurements, comparison = measure_starts(context, release, recipe, starts=starts, is_eager=False, standing="accepted")
     checks = judge(recipe, measurements, comparison)
-    context.journal.stage("gate")("log", f"{len(checks)} checks", checks=[check.model_dump(mode="json") for check in checks])
+    context.journal.stage("gate")("log", counted(len(checks), "check"), checks=[check.model_dump(mode="json") for check in checks])
     return checks
 
 
@@ -206,8 +207,8 @@ def compare(
 
 
 @task(name="roll back", **ONCE)
-def roll_back(context: Context) -> Cutover:
-    """The same switch with the releases exchanged."""
+def roll_back(context: Context) -> Cutover | None:
+    """The same switch with the releases exchanged, or what was stopped by name started again; None: that needed no switch."""
     return rollback_stage(context)
 
 

@@ -7,7 +7,9 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import partial
+from threading import Thread
 from typing import Any, cast
 from uuid import UUID
 
@@ -18,10 +20,12 @@ from prefect.exceptions import MissingContextError
 from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
 
+from flows.markdown import files_markdown
 from flows.poster import POSTER, Poster
 from modelpivot.masking import mask_secrets
 from modelpivot.models.event import Event
 from modelpivot.models.host import HostConfig
+from modelpivot.models.in_flight import read_in_flight
 from modelpivot.models.result import RunResult
 from modelpivot.models.size import say_bytes
 from modelpivot.models.spelled import plain
@@ -29,11 +33,15 @@ from modelpivot.models.spelled import plain
 LONGEST_LINE = 500
 """Characters of one log line; the full output of every child lies in the run's folder."""
 PROGRESS_EVERY_S = 1.0
+LAST_S = 2.0
 TOLD = {
     "run_id", "outcome", "exit_code", "message", "released", "previous", "attempted", "downtime_s", "cause", "flow_run_url", "upgrade"
 }  # fmt: skip
 """Of a result, in the payload of its event."""
 STARTED_BY = "modelpivot.started-by"
+LEFT = "modelpivot.run.left"
+"""Expected by deployments/automations/no-heartbeat.yaml."""
+TAG = {"prefect.resource.id": "prefect.tag.modelpivot", "prefect.resource.role": "tag"}
 LEVELS = {"warning": logging.WARNING, "failed": logging.ERROR}
 
 
@@ -61,7 +69,7 @@ class PrefectListener:
             return
         self._shown_at[event.stage] = now
         bar = self._bars.setdefault(event.stage, Bar(_key(event.stage)))
-        self._poster.put(f"bar {event.stage}", partial(bar.show, percent, plain(describe_progress(event))))
+        self._poster.put(f"bar {event.stage}", partial(bar.show, percent, plain(progress_markdown(event))))
 
 
 class Bar:
@@ -85,6 +93,11 @@ def percent_done(event: Event) -> float | None:
     if not isinstance(done, int | float) or not isinstance(total, int | float) or total <= 0:
         return None
     return min(100.0, 100.0 * done / total)
+
+
+def progress_markdown(event: Event) -> str:
+    """What stands beside a bar: how far it is, and the files in flight. Pages show it as Markdown; it goes with the bar, in no request of its own."""
+    return f"{describe_progress(event)}\n\n{files_markdown(*read_in_flight(event))}".strip()
 
 
 def describe_progress(event: Event) -> str:
@@ -117,6 +130,21 @@ def emit_outcome(flow_name: str, host: HostConfig, result: RunResult) -> None:
     _emit(f"modelpivot.{flow_name.replace('-', '_')}.{result.outcome}", host, payload)
     if result.outcome == "regressed" or (result.outcome == "failed" and result.gate == "benchmark"):
         _emit("modelpivot.benchmark.regressed", host, payload)
+
+
+def emit_last(flow_name: str, host: HostConfig, result: RunResult) -> None:
+    """The same for a run that is ended from outside: it waits for `LAST_S` at most, and nothing that goes wrong here comes back to it."""
+    thread = Thread(target=copy_context().run, args=(emit_outcome, flow_name, host, result), daemon=True, name="last-event")
+    thread.start()
+    thread.join(LAST_S)
+
+
+def tell_left() -> None:
+    """That this run leaves its process on purpose, to begin anew later: its silence is no death.
+
+    Prefect's own event of it follows the one of the state before, and a server that was restarted in between holds it for a quarter of an hour.
+    """
+    emit_event(event=LEFT, resource={"prefect.resource.id": f"prefect.flow-run.{flow_run.get_id()}"}, related=[TAG])
 
 
 def _emit(name: str, host: HostConfig, payload: dict[str, Any]) -> None:

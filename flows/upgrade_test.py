@@ -54,7 +54,7 @@ def upgrade_test(
 
 
 def _upgrade_test(context: Context, recipe_name: str, asked: Asked, dry_run: bool) -> Ending:
-    with held_host(context):
+    with held_host(context, is_recovering=True):
         finish_dead_switch(context)
         recipe = choose_served(context, recipe_name)
         newest = tasks.newest(context, recipe, asked.channel)

@@ -3,6 +3,7 @@
     PivotError                  something a person reads; says what, expected against found, and the next move
     +-- PreconditionError       a person must act first; nothing was changed; never retried      exit 3
     |   +-- UsageError          the input is wrong: file, field, what is allowed                 exit 2
+    |   +-- Unanswered          a person must say yes first; carries every question            exit 3
     |   +-- HostHeld            another run holds this host                                      exit 7
     +-- TransientError          passing (network, Hub): the only kind that is tried again        exit 6
     +-- IntegrityError          bytes differ from their proof                                    exit 1
@@ -58,6 +59,14 @@ class UsageError(PreconditionError):
     exit_code = 2
 
 
+class Unanswered(PreconditionError):
+    """Somebody must say yes first, and nobody was there. `asks` holds one sentence for every question; a yes answers them all."""
+
+    def __init__(self, message: str, *, asks: Sequence[str] = (), hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.asks = tuple(asks)
+
+
 class HostHeld(PreconditionError):
     """Another run may change this host now; the message says who."""
 
@@ -106,6 +115,12 @@ class SwitchFailed(PivotError):
     def __init__(self, message: str, *, step: str = "", cause: Sequence[str] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.step, self.cause = step, tuple(cause)
+
+
+class NothingServes(PivotError):
+    """What was to serve is down, and it could not be started. The message keeps its own words."""
+
+    exit_code = 5
 
 
 class Interrupted(PivotError):

@@ -84,10 +84,11 @@ def read_model(path: Path, kind: type[M]) -> M | None:
         raise UsageError(f"{path}: {describe_invalid(error)}", hint=NOT_AS_WE_WROTE_IT) from error
 
 
-def describe_invalid(error: ValidationError) -> str:
-    """Every wrong field in one sentence: field, what is wrong, what was found."""
+def describe_invalid(error: ValidationError, *, with_values: bool = True) -> str:
+    """Every wrong field in one sentence: field, what is wrong, what was found (not where a value may be a secret)."""
     return "; ".join(
-        f"{'.'.join(str(part) for part in item['loc']) or 'document'}: {item['msg']} (found {str(item['input'])[:80]!r})"
+        f"{'.'.join(str(part) for part in item['loc']) or 'document'}: {item['msg']}"
+        + (f" (found {str(item['input'])[:80]!r})" if with_values else "")
         for item in error.errors(include_url=False)
     )
 

@@ -32,8 +32,11 @@ from modelpivot.state.runs import read_events
 PROJECT = Path(__file__).resolve().parents[1]
 END_GRACE_S = 30.0
 HEARTBEAT = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}
-"""As prefect.yaml sets it: a run that says nothing for three times as long is marked Crashed (deployments/automations)."""
+"""As prefect.yaml sets it: a run that says nothing for three times as long is marked Crashed (deployments/automations). Its patience with an API that
+is away (PREFECT_CLIENT_MAX_RETRIES) is left at Prefect's minute: somebody waits for this run."""
 LINGER_S = 20.0
+ASKER = "MODELPIVOT_ASKER"
+"""Set for a run whose questions its command puts to a person at the terminal: it ends with them, and is no failure."""
 
 
 class FlowChild:

@@ -19,6 +19,9 @@ LAST_LINES = 20
 LONGEST_LINE = 2000
 """Characters of a line that an error quotes."""
 
+KILLED_S = 5.0
+"""Seconds that a process may take to go after SIGKILL: one in an uninterruptible call (a driver, a disk) goes when that ends."""
+
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
 
@@ -45,7 +48,7 @@ def run_command(
 ) -> CommandResult:
     """Run to the end, in a group of its own that is killed whole at the deadline. `umask`: of what it makes, -1: ours.
 
-    CommandFailed when it is missing, outlives `timeout_s`, or (if `is_checked`) its exit code is not 0.
+    CommandFailed when it is missing, outlives `timeout_s`, or (if `is_checked`) its exit code is not 0. One that hangs in the kernel is left to it.
     """
     words = tuple(str(word) for word in argv)
     process = _open(
@@ -61,7 +64,7 @@ def run_command(
         stdout, stderr = process.communicate(stdin, timeout=timeout_s)
     except BaseException as error:
         kill_group(process.pid)
-        process.wait()
+        wait_at_most(process, KILLED_S)
         if isinstance(error, subprocess.TimeoutExpired):
             raise _too_late(words, timeout_s) from error
         raise
@@ -161,6 +164,12 @@ def kill_group(group: int, sign: int = signal.SIGKILL) -> None:
     """Signal a process group; nothing to do when it is gone."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, sign)
+
+
+def wait_at_most(process: "subprocess.Popen[Any]", seconds: float) -> None:
+    """Until the process has ended, or so many seconds have gone."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
 
 
 def spawn_detached(argv: Sequence[str], *, env: Mapping[str, str], log: Path, cwd: Path) -> ProcessId:

@@ -1,6 +1,5 @@
 """A process of our own that ends, with all its group, when we do: a door to processes beside host.py."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -9,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from modelpivot.host import kill_group
+from modelpivot.host import KILLED_S, kill_group, wait_at_most
 
 LIFELINE = "MODELPIVOT_LIFELINE"
 """Number of the descriptor whose end of file tells a child that its parent is gone."""
@@ -44,13 +43,13 @@ class Child:
         return self._process.poll()
 
     def end(self, *, grace_s: float = 5.0) -> None:
-        """SIGTERM to the group, SIGKILL after `grace_s`; nothing to do when it has ended."""
+        """SIGTERM to the group, SIGKILL after `grace_s`; nothing to do when it has ended. One that hangs in the kernel (`poll` is still None) is left
+        to it: it ends when its call does."""
         if self._process.poll() is None:
             kill_group(self.pid, signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(grace_s)
+            wait_at_most(self._process, grace_s)
         kill_group(self.pid)
-        self._process.wait()
+        wait_at_most(self._process, KILLED_S)
         self.close()
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """What all tests share: a host in a temporary folder, and the rule that a skip is a failure where nothing may be missing."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ __all__ = ["prefect_api"]
 
 NO_SKIP = "MODELPIVOT_TEST_NO_SKIP"
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: those that tests interrupt would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the processes that tests start: hundreds, and each would compile all it imports
 
 SLOW = ("benchmark", "checks", "cli", "inside", "operations", "stages", "systemd", "up", "weights")
@@ -22,11 +25,13 @@ SLOW = ("benchmark", "checks", "cli", "inside", "operations", "stages", "systemd
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the slow folders, and all that talk to the Prefect server."""
+    """Mark the tests of the slow folders, all that talk to a Prefect server, and of these the ones whose server `modelpivot up` brought up."""
     root = Path(__file__).parent
     for item in items:
         if {"prefect_api", "upped"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("prefect")
+        if "upped" in getattr(item, "fixturenames", ()):
+            item.add_marker("up")
         if item.path.relative_to(root).parts[0] in SLOW:
             item.add_marker("slow")
 

@@ -4,18 +4,21 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId, LogFilter, LogFilterFlowRunId
 from prefect.client.schemas.objects import FlowRun, State, StateType
-from prefect.states import Scheduled
+from prefect.states import Paused, Scheduled
+from prefect.types._datetime import now
 
 from deployments.apply import WORK_POOL
 from modelpivot.host import run_command
 from modelpivot.up.run import queue_words
+from modelpivot.waiting import wait_for
 from tests.prefect_server import end_group
 from tests.standin_wheel import build_wheel
 from tests.switching import wait_until
@@ -86,23 +89,24 @@ def apply(world: World, **changes: str) -> list[str]:
 
 def start(deployment: str, **parameters: Any) -> FlowRun:
     """A run of a deployment, as the form starts it."""
+    return start_told(deployment, {}, **parameters)
+
+
+def start_told(deployment: str, variables: Mapping[str, str], **parameters: Any) -> FlowRun:
+    """The same; its process has these variables beside those of the deployment."""
     client = get_client(sync_client=True)
     found = client.read_deployment_by_name(deployment)
-    return client.create_flow_run_from_deployment(found.id, parameters={**found.parameters, **parameters})
+    return client.create_flow_run_from_deployment(
+        found.id, parameters={**found.parameters, **parameters}, job_variables={"env": dict(variables)} if variables else None
+    )
 
 
-def newest_run(deployment: str) -> FlowRun:
-    """The run that somebody just started from the form; waits for one that goes on."""
+def find_open_run(deployment: str) -> FlowRun | None:
+    """The newest of its runs that goes on, as the server has it now."""
     client = get_client(sync_client=True)
     only = FlowRunFilter(deployment_id=FlowRunFilterDeploymentId(any_=[client.read_deployment_by_name(deployment).id]))
-
-    def read() -> FlowRun | None:
-        found = max(
-            client.read_flow_runs(flow_run_filter=only), key=lambda run: run.created.timestamp() if run.created else 0, default=None
-        )
-        return found if found and found.state and not found.state.is_final() else None
-
-    return wait_until(read, what=f"a run of {deployment}", deadline_s=60)
+    going_on = [run for run in client.read_flow_runs(flow_run_filter=only) if run.state and not run.state.is_final()]
+    return max(going_on, key=lambda run: run.created.timestamp() if run.created else 0, default=None)
 
 
 def read_state(run: FlowRun) -> State[Any]:
@@ -122,6 +126,19 @@ def wait_for_state(run: FlowRun, *names: str, deadline_s: float = 120) -> State[
     return wait_until(read, what=f"the end of {run.name}, or {names}", deadline_s=deadline_s, interval_s=0.2)
 
 
+def wait_for_log(run: FlowRun, *begins: str) -> list[str]:
+    """Every line that its page shows, as soon as one begins with each of these: lines arrive after the state that they lead to."""
+    only = LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run.id]))
+
+    def read() -> list[str]:
+        return [log.message for log in get_client(sync_client=True).read_logs(only)]
+
+    def judge(lines: list[str], waited_s: float) -> list[str] | None:
+        return lines if all(any(line.startswith(words) for line in lines) for words in begins) else None
+
+    return wait_for(read, judge, what=f"lines of {run.name}: {begins}", deadline_s=60)
+
+
 def answer(run: FlowRun, **fields: Any) -> None:
     """Fill in the form of a suspended run, as its page does."""
     get_client(sync_client=True).resume_flow_run(run.id, run_input=fields)
@@ -134,6 +151,12 @@ def read_question(run: FlowRun) -> str:
     keyset = read_state(run).state_details.run_input_keyset
     assert keyset is not None
     return str(read_flow_run_input(keyset["description"], flow_run_id=run.id))
+
+
+def let_its_time_pass(run: FlowRun) -> None:
+    """Have the question of a suspended run end in a second, as if a day had gone by: everything else is left to Prefect."""
+    soon: State[Any] = Paused(pause_expiration_time=now("UTC") + timedelta(seconds=1), reschedule=True)
+    get_client(sync_client=True).set_flow_run_state(run.id, soon, force=True)
 
 
 def begin_now(run: FlowRun) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from modelpivot.demo.ports import free_port
 from modelpivot.waiting import wait_for
-from tests.switching import free_port
 
 START_S = 120.0
 

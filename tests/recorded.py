@@ -52,6 +52,11 @@ FONTS = re.compile(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", re.DOTALL)
 RELEASE = re.compile(r"(kimi-k2\.5-nvfp4|glm-5-gguf|qwen3-8b|qwen3-7b)-[0-9a-f]{10}")
 """Ids follow the engine's settings, which are none of a host's business."""
 COMMIT = "4d7e1c0b" * 5
+BESIDE_SHARDS = [
+    ManifestFile(path="config.json", size=9530, git_oid="b" * 40),
+    ManifestFile(path="tokenizer.json", size=7_000_000, sha256="7" * 64),
+]
+"""What goes with the shards of every model."""
 READ_AT = 1_796_000_000.0
 PRO6000 = HostConfig(
     name="pro6000",
@@ -161,7 +166,7 @@ def _model(
     files = [
         ManifestFile(path=name, size=weights.size_bytes // shards + 300_000, sha256=f"{number:064x}") for number, name in enumerate(names)
     ]
-    manifest = Manifest(repo=repo, commit=COMMIT, files=[ManifestFile(path="config.json", size=9530, git_oid="b" * 40), *files])
+    manifest = Manifest(repo=repo, commit=COMMIT, files=[*BESIDE_SHARDS, *files])
     return ModelFacts(
         manifest=manifest,
         config=config,

@@ -8,7 +8,7 @@ hang_generating (/health is 200); die_hanging (the same, and dies 0.3 s later); 
 garbage (one token over and over); empty (no token);
 child (leaves a child in a session of its own that ignores SIGTERM, as VLLM::EngineCore may outlive its API server);
 linger (told to end it answers what is under way, and then stays);
-nan (log-probabilities that are no numbers); unlisted (another model name); drift (other log-probabilities at every start)
+nan (log-probabilities that are no numbers); unlisted (another model name); drift (lower log-probabilities at every start)
 """
 
 import argparse
@@ -42,13 +42,13 @@ def say(text: str) -> None:
     print(f"(APIServer pid={os.getpid()}) INFO 11-30 08:35:21 [standin.py:1] {text}", flush=True)
 
 
-def generate(name: str, prompt: str, count: int, salt: str) -> tuple[list[str], list[float]]:
-    """Tokens and log-probabilities that depend on name, prompt and salt alone."""
+def generate(name: str, prompt: str, count: int, drift: float) -> tuple[list[str], list[float]]:
+    """Tokens and log-probabilities that depend on name, prompt and drift alone."""
     tokens, logprobs = [], []
     for number in range(count):
-        digest = hashlib.sha256(f"{name}|{prompt}|{number}|{salt}".encode()).digest()
+        digest = hashlib.sha256(f"{name}|{prompt}|{number}".encode()).digest()
         tokens.append(" " + WORDS[(digest[0] + number) % len(WORDS)])
-        logprobs.append(-digest[1] / 64)
+        logprobs.append(-digest[1] / 64 - drift)
     return tokens, logprobs
 
 
@@ -56,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
     """The part of the API that a switch asks."""
 
     options: argparse.Namespace
-    salt = ""
+    drift = 0.0
     is_asked = threading.Event()
 
     def log_message(self, *args: object) -> None:
@@ -89,7 +89,7 @@ class Handler(BaseHTTPRequestHandler):
     def _complete(self, body: Any) -> Any:
         fault, prompt = self.options.fault, body.get("prompt") or json.dumps(body.get("messages"))
         count = 0 if fault == "empty" else int(body.get("max_tokens", 16))
-        tokens, logprobs = generate(self.options.name, prompt, count, self.salt)
+        tokens, logprobs = generate(self.options.name, prompt, count, self.drift)
         if fault == "garbage":
             tokens = ["!" for _ in tokens]
         if fault == "nan":
@@ -172,7 +172,7 @@ def main() -> None:
         leave_child()
     load(options)
     Handler.options = options
-    Handler.salt = str(os.getpid()) + str(time.time()) if options.fault == "drift" else ""
+    Handler.drift = 1 + time.monotonic() % 1000 if options.fault == "drift" else 0.0
     server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
     if options.fault == "linger":
         signal.signal(signal.SIGTERM, lambda *_: server.socket.close())

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,7 +13,9 @@ from typing import TypeVar
 
 import pytest
 
+from modelpivot.demo.ports import free_port
 from modelpivot.facts.endpoint import read_generates
+from modelpivot.facts.start_log import read_last_lines
 from modelpivot.host import is_alive
 from modelpivot.models.cutover import Cutover, ProcessId
 from modelpivot.models.engine import Gate
@@ -38,15 +39,7 @@ PROBES = [Probe(kind="answer"), Probe(kind="repeat"), Probe(kind="logprobs")]
 DEADLINES = Deadlines(drain_s=5, stop_s=3, free_s=5, ready_s=8, ready_max_s=20, probe_s=5, confirm_s=30)
 
 
-def free_port() -> int:
-    """A port that nobody listened on a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def wait_until(read: Callable[[], T | None], *, what: str, deadline_s: float = 20.0, interval_s: float = 0.02) -> T:
+def wait_until(read: Callable[[], T | None], *, what: str, deadline_s: float = 60.0, interval_s: float = 0.02) -> T:
     """The first value that is true."""
 
     def judge(value: T | None, waited_s: float) -> T | None:
@@ -138,7 +131,9 @@ class SwitchHost:
         """A whole switch, followed to its end."""
         context = self.context()
         cutover = start_switch(context, to=to, frm=frm, confirm="automatic" if confirm == "automatic" else "asked")
-        return follow_switch(context, cutover, until=is_closed)
+        closed = follow_switch(context, cutover, until=is_closed)
+        print(f"switch to {to.id}: {closed.outcome}: {closed.reason}", *read_last_lines(context.run.log("switch"), 20), sep="\n")
+        return closed
 
     def start_runner(self, frm: Release | None, to: Release, *words: str) -> "subprocess.Popen[bytes]":
         """A run in a process of its own, for tests that kill it."""
@@ -169,7 +164,7 @@ class SwitchHost:
 
         return wait_until(read, what=f"phase {phases}", interval_s=0.001)
 
-    def wait_closed(self, run_id: str, *, deadline_s: float = 40.0) -> Cutover:
+    def wait_closed(self, run_id: str, *, deadline_s: float = 90.0) -> Cutover:
         """The closed switch of a run."""
 
         def read() -> Cutover | None:

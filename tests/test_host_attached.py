@@ -61,4 +61,4 @@ def test_it_ends_when_its_parent_is_killed() -> None:
         command = read_process_id(int(parent.stdout.readline()))
         assert command is not None
         parent.send_signal(signal.SIGKILL)
-    wait_for(lambda: is_alive(command), lambda alive, _: not alive or None, what="the command ends", deadline_s=5, interval_s=0.01)
+    wait_for(lambda: is_alive(command), lambda alive, _: not alive or None, what="the command ends", deadline_s=30, interval_s=0.01)

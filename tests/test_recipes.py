@@ -8,8 +8,10 @@ import yaml
 from modelpivot.errors import UsageError
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.recipe import Deadlines, EngineChoice, Hooks, Patch, Probe, Recipe, Serve, Source
+from modelpivot.models.release import Release
 from modelpivot.models.workload import Floor, Regression, Workload
 from modelpivot.recipes import read_engine, read_recipe, recipe_digest, recipe_names
+from tests.plans.samples import old_release
 
 VALID: dict[str, object] = {
     "name": "small",
@@ -70,6 +72,10 @@ def test_the_pivot_of_the_brief_is_written_down() -> None:
         ({"patches": [{"pointer": "no-slash", "why": "x"}]}, ("patches.0.pointer", "starts with /")),
         ({"deadlines": {"stop_s": 0}}, ("deadlines.stop_s", "greater than 0")),
         ({"probes": [{"kind": "smell"}]}, ("probes.0.kind", "'answer', 'repeat' or 'logprobs'")),
+        ({"probes": [{"kind": "answer"}, {"kind": "answer", "expect": "(Paris"}]}, ("probes.1", "expect", "regular expression", "(Paris")),
+        ({"probes": [{"kind": "answer", "expect": "a{99999999999}"}]}, ("probes.0", "expect", "regular expression")),
+        ({"probes": [{"kind": "repeat", "expect": "Paris"}]}, ("probes.0", "expect", "kind answer only", "repeat never looks")),
+        ({"probes": [{"kind": "logprobs", "not_degenerate": False}]}, ("probes.0", "not_degenerate", "logprobs never looks")),
         ({"name": "Not Allowed"}, ("name", "lower-case", "Not Allowed")),
     ],
 )
@@ -81,6 +87,13 @@ def test_a_wrong_field_is_told_by_file_field_and_what_is_allowed(tmp_path: Path,
     message = str(caught.value)
     assert path in message
     assert [words for words in told if words not in message] == []
+
+
+def test_a_release_frozen_with_a_probe_that_no_recipe_may_have_is_still_read() -> None:
+    """Going back needs no recipe: what was frozen before is not held to what recipes are held to now."""
+    odd = Probe(kind="repeat", expect="(Paris")
+    release = old_release().model_copy(update={"probes": [odd]})
+    assert Release.model_validate_json(release.model_dump_json()) == release
 
 
 @pytest.mark.parametrize("text", ["", "- a list", "{unclosed", "just words", "\x00"])

@@ -100,8 +100,13 @@ class Client:
         return any(not self._ask(endpoint) for endpoint in self._endpoints)
 
     def _ask(self, endpoint: Endpoint) -> str:
-        key, count = _read_key(endpoint.api_key_file), self._state.asked(endpoint.port) if self._state else None
-        return ask_counted(count, lambda: read_generates(endpoint, key=key, timeout_s=TIMEOUT_S))
+        """Empty when it was answered; one that cannot even be asked was not."""
+        count = self._state.asked(endpoint.port) if self._state else None
+        try:
+            key = _read_key(endpoint.api_key_file)
+            return ask_counted(count, lambda: read_generates(endpoint, key=key, timeout_s=TIMEOUT_S))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next one is asked
+            return f"{type(error).__name__}: {error}"
 
     def _count(self, *, is_good: bool) -> None:
         now = time.time()

@@ -45,10 +45,13 @@ def mark(state: StatePaths, ids: Sequence[str], standing: Standing) -> str:
 
 
 def look_back(
-    state: StatePaths, *, host: str | None = None, repo: str | None = None, workloads: Sequence[str] | None = None
+    state: StatePaths, *, host: str | None = None, repo: str | None = None, workloads: Sequence[str] | None = None, has_all: bool = False
 ) -> tuple[list[StoredResult], str]:
-    """What the history has, newest first, with what waits in the state; and why the history itself does not answer, empty when it does."""
-    from modelpivot.benchmark.store import open_to_read
+    """What the history has, newest first, with what waits in the state; and why the history itself does not answer, empty when it does.
+
+    The newest few thousand; `has_all`: however many there are.
+    """
+    from modelpivot.benchmark.store import MOST, open_to_read
 
     waiting = [
         result
@@ -59,7 +62,8 @@ def look_back(
     ]
     try:
         with open_to_read(state) as history:
-            found, problem = history.read(host=host, repo=repo, workloads=workloads) if history else [], ""
+            most = None if has_all else MOST
+            found, problem = history.read(host=host, repo=repo, workloads=workloads, most=most) if history else [], ""
     except PivotError as error:
         found, problem = [], error.message
     together = {result.id: result for result in [*waiting, *found]}.values()

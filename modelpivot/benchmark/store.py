@@ -29,7 +29,7 @@ MIGRATING = 7_202_611
 CONNECT_S = 10
 BUSY_S = 30
 MOST = 5000
-"""Results that one question answers with, the newest."""
+"""Results that a question answers with unless it asks for another number: the newest."""
 
 
 class History:
@@ -57,9 +57,15 @@ class History:
             connection.execute(update(RESULTS).where(RESULTS.c.id.in_(ids)).values(standing=standing))
 
     def read(
-        self, *, host: str | None = None, repo: str | None = None, workloads: Sequence[str] | None = None, run_id: str | None = None
+        self,
+        *,
+        host: str | None = None,
+        repo: str | None = None,
+        workloads: Sequence[str] | None = None,
+        run_id: str | None = None,
+        most: int | None = MOST,
     ) -> list[StoredResult]:
-        """Results, newest first; `workloads` are digests, and what is None is not asked for."""
+        """Results, newest first; `workloads` are digests, what is None is not asked for, and with `most` None all are read."""
         asked = {SETUPS.c.host: host, SETUPS.c.repo: repo, RESULTS.c.run_id: run_id}
         question = _everything()
         for column, value in asked.items():
@@ -67,7 +73,7 @@ class History:
         if workloads is not None:
             question = question.where(RESULTS.c.workload_digest.in_(workloads))
         with self._connected() as connection:
-            rows = connection.execute(question.order_by(RESULTS.c.at.desc(), RESULTS.c.id).limit(MOST)).all()
+            rows = connection.execute(question.order_by(RESULTS.c.at.desc(), RESULTS.c.id).limit(most)).all()
         try:
             return [result_of(row) for row in rows]
         except ValidationError as error:

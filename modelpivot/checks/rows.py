@@ -1,6 +1,7 @@
 """What a suite looks at: the shard table, and what lies beside it that should not."""
 
 from modelpivot.models.manifest import ShardRow, Verified
+from modelpivot.weights.verdict import INFORMATION
 
 
 def rows_of(verified: Verified) -> list[ShardRow]:
@@ -8,7 +9,7 @@ def rows_of(verified: Verified) -> list[ShardRow]:
     known = {row.path for row in verified.table}
     codes: dict[str, list[str]] = {}
     for problem in verified.verdict.problems:
-        if problem.file not in known:
+        if problem.file not in known and problem.code not in INFORMATION:
             codes.setdefault(problem.file, []).append(problem.code)
     return [*verified.table, *(_stray_row(name, found) for name, found in codes.items())]
 

@@ -7,6 +7,7 @@ expected_size, found_size        bytes; null: not stated, not there
 expected_digest, found_digest    hex; null: not stated, not proved
 digest_kind      sha256 or git_oid
 header           read, empty (no tensor), unread; `not needed` for files that are no safetensors
+config           of weights as transformers names them: there, missing; `not needed` for other files
 tensors, dtypes  in the header; null: no header
 hashed_now       1: hashed in this run; 0: its receipt still held
 problems         codes, comma separated; `none` where there are none, so that an empty column never passes for a good one
@@ -18,21 +19,24 @@ from typing import Any
 import pandas as pd
 
 from modelpivot.models.manifest import ShardRow
+from modelpivot.models.model_files import lacks_config, needs_config
 
-COLUMNS = [*ShardRow.model_fields, "is_patched", "header"]
+COLUMNS = [*ShardRow.model_fields, "is_patched", "header", "config"]
 NUMBERS = ("is_weights", "is_patched", "tensors", "hashed_now")
 
 
 def shard_frame(rows: Sequence[ShardRow]) -> pd.DataFrame:
     """The rows; none keep their columns. Sizes stay Python's numbers: compared with a null they are unequal, where pandas' own are unknown."""
-    frame = pd.DataFrame([_cells(row) for row in rows], columns=COLUMNS, dtype="object")
+    has_config = not lacks_config(row.path for row in rows if row.found_size is not None)
+    frame = pd.DataFrame([_cells(row, has_config=has_config) for row in rows], columns=COLUMNS, dtype="object")
     types: dict[str, Any] = {name: "Int64" if name in NUMBERS else "object" for name in COLUMNS}
     return frame.astype(types)
 
 
-def _cells(row: ShardRow) -> dict[str, object]:
-    is_patched = "PATCHED" in row.problems.split(",")
-    return row.model_dump() | {"problems": row.problems or "none", "is_patched": is_patched, "header": _header_word(row)}
+def _cells(row: ShardRow, *, has_config: bool) -> dict[str, object]:
+    config = "not needed" if not needs_config(row.path) else "there" if has_config else "missing"
+    made = {"problems": row.problems or "none", "is_patched": "PATCHED" in row.problems.split(","), "header": _header_word(row)}
+    return row.model_dump() | made | {"config": config}
 
 
 def _header_word(row: ShardRow) -> str:

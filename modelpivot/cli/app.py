@@ -2,9 +2,7 @@
 
 from modelpivot.cli import bench, cleanup, demo, env, history, look, plan, recipe, reclaim, run, stages, up, upgrade, weights
 from modelpivot.cli.commands import new_app
-from modelpivot.cli.internal import internal
 
 app = new_app()
 for module in (bench, cleanup, demo, env, history, look, plan, recipe, reclaim, run, stages, up, upgrade, weights):
     module.add_to(app)
-app.registered_commands.extend(internal.registered_commands)

@@ -1,18 +1,22 @@
 """bench, compare: measure what serves, hold results against each other."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from modelpivot.cli.output import AsJson, answer, console, log_console
 from modelpivot.models.benchmark import Check, Measurement
 from modelpivot.models.comparison import Comparison
+from modelpivot.models.counted import counted
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
 from modelpivot.models.result import ExitCode
 from modelpivot.stages.context import Context
+
+if TYPE_CHECKING:
+    from modelpivot.state.paths import StatePaths
 
 
 def add_to(app: typer.Typer) -> None:
@@ -54,19 +58,21 @@ def bench(
         raise PreconditionError("nothing is served by modelpivot on this host", hint="modelpivot run RECIPE serves something")
     if starts > 1 and not yes:
         raise PreconditionError(
-            f"{starts} starts mean {starts - 1} downtimes of {release.id}", hint="say --yes, or measure in one start (--starts 1)"
+            f"{starts} starts mean {counted(starts - 1, 'downtime')} of {release.id}",
+            hint="say --yes, or measure in one start (--starts 1)",
         )
-    asked = _recipe_of(release, recipe)
+    asked = _recipe_of(StatePaths(host.state_dir), release, recipe)
     with Screen(log_console()) as screen:
         context = open_context(host, name="bench", listeners=[screen])
         measured = _measure(context, release, asked, starts, is_eager=until_told)
     _end_with(measured, as_json=as_json)
 
 
-def _recipe_of(release: Release, name: str | None) -> Recipe:
+def _recipe_of(state: "StatePaths", release: Release, name: str | None) -> Recipe:
     from modelpivot.recipes import read_recipe
+    from modelpivot.state.releases import read_recipe_of
 
-    return read_recipe(name or release.name)
+    return read_recipe(name) if name else read_recipe_of(state, release)
 
 
 def _measure(context: Context, release: Release, recipe: Recipe, starts: int, *, is_eager: bool) -> Bench:

@@ -6,6 +6,7 @@ from rich.text import Text
 from modelpivot.cli.output import table
 from modelpivot.cli.reclaim_view import show_reclaimed, show_room
 from modelpivot.models.cleanup import Cleaned, CleanupPlan
+from modelpivot.models.counted import counted
 from modelpivot.models.facts import Disk, Gpus, HubCache
 from modelpivot.models.frozen import Unread
 from modelpivot.models.size import say_bytes
@@ -58,7 +59,7 @@ def say_gpus(gpus: Gpus | Unread) -> str:
         return "none"
     used = [str(gpu.used_bytes) if isinstance(gpu.used_bytes, Unread) else f"{gpu.used_bytes / 2**20:.0f} MiB" for gpu in gpus.gpus]
     each = f"{used[0]} in use on each" if len(set(used)) == 1 else f"in use: {', '.join(used)}"
-    return f"{len(used)} GPU{'s' if len(used) > 1 else ''}: {each}"
+    return f"{counted(len(used), 'GPU')}: {each}"
 
 
 def say_cache(cache: HubCache | Unread | None) -> str:

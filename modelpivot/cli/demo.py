@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import RootModel
 
 from modelpivot.cli.output import AsJson, answer, console, in_time, log_console
 
@@ -53,7 +54,11 @@ def demo(
 
     places = demo_places()
     if env:
-        sys.stdout.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in _host_variables(places).items())
+        variables = _host_variables(places)
+        if as_json:
+            answer(RootModel(variables))
+        else:
+            sys.stdout.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
         return
     if stop:
         from modelpivot.demo.stopping import Stopped, stop_demo

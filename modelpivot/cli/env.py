@@ -7,6 +7,7 @@ import typer
 
 from modelpivot.cli.output import AsJson, answer, console
 from modelpivot.errors import UsageError
+from modelpivot.models.counted import counted
 from modelpivot.models.engine_change import EngineChange, Environments
 from modelpivot.models.result import ExitCode
 from modelpivot.models.size import say_bytes
@@ -95,7 +96,9 @@ def show_change(made: EngineChange) -> None:
     show_packages(out, made.changes)
     held = f" against {made.environment}" if made.environment else ", nothing to hold it against"
     where = f"; {'proved' if made.is_proved else 'would lie'} in {made.candidate}" if made.candidate else ""
-    out.print(f"{made.verdict.replace('_', ' ')}: {len(made.changes)} packages change{held}{where} ({made.read_s:.1f} s)")
+    out.print(
+        f"{made.verdict.replace('_', ' ')}: {counted(len(made.changes), 'package changes', 'packages change')}{held}{where} ({made.read_s:.1f} s)"
+    )
 
 
 @env.command("list")
@@ -121,7 +124,9 @@ def _show_list(found: Environments) -> None:
         state = "proved" if entry.is_proved else "not proved"
         rows.add_row(entry.name, str(entry.packages), state, say_bytes(entry.own_bytes), say_bytes(entry.shared_bytes), needed)
     console().print(rows)
-    console().print(f"{found.root}: {len(found.environments)} environments; of those that nothing needs, the newest {found.keep} are kept")
+    console().print(
+        f"{found.root}: {counted(len(found.environments), 'environment')}; of those that nothing needs, the newest {found.keep} are kept"
+    )
 
 
 @env.command()
@@ -143,7 +148,7 @@ def export(
         answer(made)
     else:
         console().print(
-            f"{made.packages} packages, {say_bytes(made.size_bytes)}, in {made.path}; modelpivot env restore {made.path} makes it again"
+            f"{counted(made.packages, 'package')}, {say_bytes(made.size_bytes)}, in {made.path}; modelpivot env restore {made.path} makes it again"
         )
 
 

@@ -128,7 +128,7 @@ def look_back() -> list[StoredResult]:
     from modelpivot.state.paths import StatePaths
 
     read_database_url()
-    known, problem = keep.look_back(StatePaths(read_host_config().state_dir))
+    known, problem = keep.look_back(StatePaths(read_host_config().state_dir), has_all=True)
     if problem and not known:
         raise TransientError(problem, hint="look at the database, or at MODELPIVOT_DATABASE_URL (unset: SQLite in the state)")
     if problem:

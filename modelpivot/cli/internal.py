@@ -23,6 +23,8 @@ def switch(
     is_back: Annotated[bool, typer.Option("--back", help="Undo what an earlier process began.")] = False,
 ) -> None:
     """Carry the open switch out."""
+    from modelpivot.cli.said import say_error
+    from modelpivot.errors import HostHeld
     from modelpivot.settings import read_host_config
     from modelpivot.stages.carry_out import carry_out
     from modelpivot.state.paths import StatePaths
@@ -30,7 +32,11 @@ def switch(
 
     host = read_host_config()
     state = StatePaths(host.state_dir)
-    closed = carry_out(host, state, cutover_id, is_back=is_back)
+    try:
+        closed = carry_out(host, state, cutover_id, is_back=is_back)
+    except HostHeld as error:
+        say_error(error)
+        raise typer.Exit(ExitCode.HELD) from error
     if closed:
         sound_alarm(host, state, closed)
     raise typer.Exit(code_of(closed))
@@ -40,14 +46,17 @@ def switch(
 def recover_command(
     is_boot: Annotated[bool, typer.Option("--boot", help="Before any unit of ours is started; waits for none.")] = False,
 ) -> None:
-    """Finish, backwards, what a dead switch process left open."""
+    """Finish, backwards, what a dead switch process left open. For people there is `modelpivot recover` (stages.py), which says what it does."""
     from modelpivot.settings import read_host_config
     from modelpivot.stages.context import open_context
     from modelpivot.stages.recover import recover, recover_at_boot
     from modelpivot.state.paths import StatePaths
+    from modelpivot.supervisors.unit_environment import name_missing_environment
 
     host = read_host_config()
     if is_boot:
+        if missing := name_missing_environment(host.state_dir):
+            typer.echo(missing, err=True)
         raise typer.Exit(code_of(recover_at_boot(host, StatePaths(host.state_dir))))
     raise typer.Exit(code_of(recover(open_context(host, name="recover"))))
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from modelpivot.models.plan import Plan
     from modelpivot.models.recipe import Recipe
 
-FACTS_DEADLINE_S = 30.0
 RecipeArgument = Annotated[str, typer.Argument(help="Name of a recipe in deployments/recipes, or path of a YAML file.")]
 
 
@@ -32,7 +31,7 @@ def facts(
 ) -> None:
     """Read this host."""
     from modelpivot.cli.facts_view import show_facts, show_model
-    from modelpivot.facts.everything import read_facts, read_host_facts
+    from modelpivot.facts.everything import HOST_S, read_facts, read_host_facts
     from modelpivot.facts.known import read_known
     from modelpivot.recipes import read_engine, read_recipe
     from modelpivot.settings import read_host_config
@@ -42,7 +41,7 @@ def facts(
     state = StatePaths(host.state_dir)
     if recipe is None:
         known = read_known(state, may_be_unread=True)
-        read = read_host_facts(host, state, until=time.monotonic() + FACTS_DEADLINE_S, known=known)
+        read = read_host_facts(host, state, until=time.monotonic() + HOST_S, known=known)
         answer(read) if as_json else show_facts(console(), read)
         return
     chosen = read_recipe(recipe)

@@ -47,9 +47,8 @@ def new(
     as_json: AsJson = False,
 ) -> None:
     """A first recipe from a repository's config, card and the rules, with the reason beside each value."""
-    from modelpivot.cli.plan import FACTS_DEADLINE_S
     from modelpivot.errors import PreconditionError
-    from modelpivot.facts.everything import read_host_facts
+    from modelpivot.facts.everything import HOST_S, read_host_facts
     from modelpivot.facts.model import read_model_facts
     from modelpivot.models.frozen import Unread
     from modelpivot.plans.first_recipe import first_recipe
@@ -63,7 +62,7 @@ def new(
     model = read_model_facts(host, source)
     if isinstance(model.manifest, Unread):
         raise PreconditionError(model.manifest.unread, hint="a first recipe needs the repository's file list and config.json")
-    facts = read_host_facts(host, StatePaths(host.state_dir), until=time.monotonic() + FACTS_DEADLINE_S)
+    facts = read_host_facts(host, StatePaths(host.state_dir), until=time.monotonic() + HOST_S)
     first = first_recipe(source, model, facts, chosen, gpus=gpus)
     head = ["A first recipe: read it, then `modelpivot plan` says what it would do on a host."]
     write(recipe_text(first.recipe, first.reasons, head=head), out, [], as_json=as_json)

@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.text import Text
 
 from modelpivot.cli.output import table
+from modelpivot.models.counted import counted
 from modelpivot.models.reclaim import Item, Reclaimed, ReclaimPlan
 from modelpivot.models.size import say_bytes
 
@@ -56,7 +57,8 @@ def _show_kept(console: Console, made: ReclaimPlan) -> None:
 def show_reclaimed(console: Console, done: Reclaimed) -> None:
     """Each thing, promised and measured."""
     if not done.items:
-        console.print(f"Nothing went; {len(done.left)} things go only by their id (--agree ID)." if done.left else "Nothing went.")
+        only = counted(len(done.left), "thing goes only by its id", "things go only by their id")
+        console.print(f"Nothing went; {only} (--agree ID)." if done.left else "Nothing went.")
         return
     rows = table("", "promised", "measured free")
     for gone in done.items:

@@ -1,16 +1,38 @@
-"""A run on the terminal: a bar while a stage works, a line when it has ended, every warning once. Without a terminal: lines only."""
+"""A run on the terminal: a bar while a stage works, below it the files that are under way, a line when it has ended, every warning once. Without a
+terminal: lines only."""
 
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
 from rich.text import Text
 
 from modelpivot.cli.output import in_time
 from modelpivot.models.event import Event
+from modelpivot.models.in_flight import InFlight, read_in_flight
 from modelpivot.models.size import say_bytes
 
 MARKS = {"finished": ("✓", "green"), "nothing_to_do": ("=", "green"), "failed": ("✗", "red"), "warning": ("!", "yellow")}
+ASKS = ("?", "yellow")
+"""Of a run that ends with a question: nothing went wrong."""
+
+
+class Bars(Progress):
+    """The bars, and a line for each file in flight."""
+
+    files: tuple[Sequence[InFlight], int] = ((), 0)
+    """Those that are shown, and how many more there are."""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """What is drawn, again and again."""
+        yield from super().get_renderables()
+        shown, more = self.files
+        if shown:
+            yield files_table(shown)
+        if more:
+            yield Text(f"  and {more} more", "dim")
 
 
 class Screen:
@@ -18,7 +40,7 @@ class Screen:
 
     def __init__(self, console: Console, *, is_quiet: bool = False) -> None:
         self._console, self._is_quiet = console, is_quiet
-        self._progress = Progress(
+        self._progress = Bars(
             SpinnerColumn(),
             TextColumn("{task.description:<14}", markup=False),
             BarColumn(bar_width=30),
@@ -64,6 +86,8 @@ class Screen:
             total=total if isinstance(total, int | float) else None,
             note=progress_note(event),
         )
+        if "files" in event.data:
+            self._progress.files = read_in_flight(event)
 
     def _note(self, event: Event) -> None:
         if event.stage in self._tasks:
@@ -76,12 +100,13 @@ class Screen:
             self._warned.add(event.message)
         elif event.stage in self._tasks:
             self._progress.remove_task(self._tasks.pop(event.stage))
+            self._progress.files = ((), 0)
         self._print(event)
 
     def _print(self, event: Event) -> None:
         if self._is_quiet:
             return
-        mark, colour = MARKS[event.kind]
+        mark, colour = ASKS if event.data.get("asks") else MARKS[event.kind]
         line = Text.assemble((mark, colour), f" {event.stage:<14} ", (f"{self._seconds(event):>12}  ", "dim"), event.message)
         self._console.print(line, soft_wrap=True)
 
@@ -93,14 +118,22 @@ class Screen:
         return in_time(max(0.0, event.at - started)) if started else ""
 
 
+def files_table(files: Sequence[InFlight]) -> Table:
+    """`1.0 GB (953.7 MiB)  of 4.5 GB (4.2 GiB)  model-00001-of-00119.safetensors`, a line for each."""
+    rows = Table.grid(padding=(0, 2))
+    for justify in ("left", "right", "left"):
+        rows.add_column(justify=justify, no_wrap=True)
+    for file in files:
+        rows.add_row("", say_bytes(file.done_bytes), f"of {say_bytes(file.size_bytes)}", Text(file.path, overflow="ellipsis"), style="dim")
+    return rows
+
+
 def progress_note(event: Event) -> str:
-    """`312.0 MB (297.5 MiB) of ... at 98.0 MB/s`, or what the stage says itself."""
-    done, total, rate = (event.data.get(name) for name in ("done", "total", "rate"))
+    """`12 min 03 s left, 98.0 MB/s, 312.0 MB (297.5 MiB) of ...`, or what the stage says itself; a narrow terminal cuts its end."""
+    done, total, rate, left_s = (event.data.get(name) for name in ("done", "total", "rate", "eta_s"))
     if event.data.get("unit") != "B" or not isinstance(done, int | float):
         return event.message[:80]
-    parts = [say_bytes(done)]
-    if isinstance(total, int | float):
-        parts.append(f"of {say_bytes(total)}")
-    if isinstance(rate, int | float) and rate > 0:
-        parts.append(f"at {rate / 1e6:.1f} MB/s")
-    return " ".join(parts)
+    parts = [f"{in_time(left_s)} left"] if isinstance(left_s, int | float) else []
+    parts += [f"{rate / 1e6:.1f} MB/s"] if isinstance(rate, int | float) and rate > 0 else []
+    of_total = f" of {say_bytes(total)}" if isinstance(total, int | float) else ""
+    return ", ".join([*parts, f"{say_bytes(done)}{of_total}"])

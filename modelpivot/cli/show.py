@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from modelpivot.cli.output import in_time, table
+from modelpivot.models.counted import counted
 from modelpivot.models.result import RunResult
 from modelpivot.models.upgrade import UpgradeResult
 from modelpivot.stages.benchmark import say_measurement
@@ -43,7 +44,7 @@ def _result_parts(result: RunResult) -> list[RenderableType]:
     if result.downtime_s is not None:
         parts.append(
             Text(
-                f"Downtime {in_time(result.downtime_s)}, {result.lost_requests} requests lost (counted by a client that asks all the time)"
+                f"Downtime {in_time(result.downtime_s)}, {counted(result.lost_requests or 0, 'request')} lost (counted by a client that asks all the time)"
             )
         )
     parts += _upgrade_parts(result.upgrade) if result.upgrade else []
@@ -73,16 +74,17 @@ def _upgrade_parts(upgrade: UpgradeResult) -> list[RenderableType]:
     """What an upgrade test tried, and what a person does now."""
     parts = [
         Text(
-            f"{upgrade.model}, engine {upgrade.candidate_version or 'none'} against {upgrade.current_version}, {upgrade.starts} starts measured"
+            f"{upgrade.model}, engine {upgrade.candidate_version or 'none'} against {upgrade.current_version}, {counted(upgrade.starts, 'start')} measured"
         )
     ]
-    parts += [Text(f"{len(upgrade.changes)} packages move with it: {', '.join(str(one) for one in upgrade.changes[:MOST_CHANGES])}")]
+    move = counted(len(upgrade.changes), "package moves", "packages move")
+    parts += [Text(f"{move} with it: {', '.join(str(one) for one in upgrade.changes[:MOST_CHANGES])}")]
     parts += [Text(f"without {one.what}: {one.found}", "red" if one.is_needed else "green") for one in upgrade.relaxed]
     return [*parts, *([Text(f"next: {upgrade.next_move}", "bold")] if upgrade.next_move else [])]
 
 
 def _headline(result: RunResult) -> Text:
-    good = result.exit_code == 0
+    good = result.exit_code == 0 or result.outcome == "rolled_back"
     words = Text(f"{'✓' if good else '✗'} {result.outcome}", "bold green" if good else "bold red")
     words.append(f"  {result.message}" if result.message else "", "default")
     if result.attempted:

@@ -1,4 +1,4 @@
-"""install, adopt, promote, rollback: single stages by hand. None of them needs Prefect."""
+"""install, adopt, promote, rollback, recover: single stages by hand. None of them needs Prefect."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,14 +9,16 @@ import typer
 
 from modelpivot.cli.internal import code_of
 from modelpivot.cli.output import AsJson, answer, console, log_console
-from modelpivot.models.cutover import Cutover
+from modelpivot.models.cutover import Cutover, Recovered
 from modelpivot.stages.context import Context, open_context
 from modelpivot.stages.recorded import LastWord, recorded
+from modelpivot.stages.standing_down import say_started, started_since
+from modelpivot.state.releases import read_book
 
 
 def add_to(app: typer.Typer) -> None:
     """Mount the commands."""
-    for command in (install, adopt, promote, rollback):
+    for command in (install, adopt, promote, rollback, recover):
         app.command()(command)
 
 
@@ -34,7 +36,7 @@ def install(recipe: str, as_json: AsJson = False) -> None:
             proof = carry_out(context, make_plan(context, chosen))
         finally:
             release_lock(context.state)
-        word.message = f"{proof.engine} {proof.engine_version} is proved"
+        word.outcome, word.message = "staged", f"{proof.engine} {proof.engine_version} is proved"
     answer(proof) if as_json else console().print(f"{proof.engine} {proof.engine_version} proved in {proof.path}")
 
 
@@ -53,7 +55,7 @@ def adopt(
     said = Said(port=port, served_name=served_name, gpus=gpus, api_key_file=api_key_file)
     with own_run("adopt") as (context, word):
         release = carry_out(context, unit, said)
-        word.message = f"{release.id} is the current release"
+        word.outcome, word.message = "adopted", f"{release.id} is the current release"
     answer(release) if as_json else console().print(f"{release.id} is the current release; it answers at {release.endpoint.base_url}")
 
 
@@ -69,13 +71,39 @@ def promote(as_json: AsJson = False) -> None:
 
 
 def rollback(as_json: AsJson = False) -> None:
-    """Go back: an open switch is asked to return, else the host switches to the release before."""
+    """Go back: an open switch is asked to return, what was stopped by name starts again, else the host switches to the release before."""
+    from modelpivot.stages.rollback import is_rolled_back, say_rolled_back
     from modelpivot.stages.rollback import rollback as carry_out
 
     with own_run("rollback") as (context, word):
+        before = read_book(context.state).stopped
         closed = carry_out(context)
-        word.message = say_cutover(closed)
-    _show(closed, as_json=as_json)
+        if closed is None or is_rolled_back(context, closed):
+            word.outcome, word.message = "rolled_back", say_rolled_back(closed, started_since(context, before))
+        else:
+            word.message = say_cutover(closed)
+    if closed is not None:
+        _show(closed, as_json=as_json)
+    else:
+        _show_recovered(Recovered(outcome="started", message=word.message), as_json=as_json)
+    raise typer.Exit(code_of(closed))
+
+
+def recover(as_json: AsJson = False) -> None:
+    """Finish, backwards, what a dead switch left open; start what is down or was stopped by name. Nothing to do is no failure."""
+    from modelpivot.stages.recover import recover as carry_out
+    from modelpivot.stages.recover import say_recovered
+
+    with own_run("recover") as (context, word):
+        before = read_book(context.state).stopped
+        closed = carry_out(context)
+        again = started_since(context, before)
+        word.outcome = "recovered" if again else "no_change"
+        word.message = (
+            "; ".join([say_cutover(closed), *([say_started(again)] if again else [])]) if closed else say_recovered(context, again)
+        )
+    outcome = closed.outcome if closed and closed.outcome else "started" if again else "nothing_open"
+    _show_recovered(Recovered(outcome=outcome, message=word.message, cutover=closed), as_json=as_json)
     raise typer.Exit(code_of(closed))
 
 
@@ -94,6 +122,10 @@ def own_run(name: str) -> Iterator[tuple[Context, LastWord]]:
 def say_cutover(closed: Cutover) -> str:
     """How a switch ended, in one line."""
     return f"{closed.outcome}: {closed.from_release or 'nothing'} -> {closed.to_release}{f': {closed.reason}' if closed.reason else ''}"
+
+
+def _show_recovered(recovered: Recovered, *, as_json: bool) -> None:
+    answer(recovered) if as_json else console().print(recovered.message)
 
 
 def _show(closed: Cutover, *, as_json: bool) -> None:

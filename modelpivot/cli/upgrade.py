@@ -1,13 +1,13 @@
 """upgrade-test: the nightly, now."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from pydantic import JsonValue
 
-from modelpivot.cli.output import AsJson, log_console
-from modelpivot.models.result import ExitCode, RunResult
+from modelpivot.cli.output import AsJson
+from modelpivot.cli.run import end_with, follow, follow_agreed, locate
+from modelpivot.models.result import ExitCode
 
 WHAT_SERVES = "what serves"
 """How the flow is told of the recipe that serves."""
@@ -38,22 +38,14 @@ def upgrade_test(
     as_json: AsJson = False,
 ) -> None:
     """Try the newest engine, measure it against the current one, put everything back. Exit 1 when it regressed or failed to start."""
-    from modelpivot.cli.run import end_with
-
-    location = str(Path(recipe).resolve()) if recipe and ("/" in recipe or recipe.endswith((".yaml", ".yml"))) else recipe
-    parameters: dict[str, JsonValue] = {"recipe": location or WHAT_SERVES, "channel": channel, "capacity": capacity, "model": model}
-    result = _follow("upgrade_test", parameters | {"again": again, "dry_run": dry_run})
+    parameters: dict[str, JsonValue] = {
+        "recipe": locate(recipe) if recipe else WHAT_SERVES,
+        "channel": channel,
+        "capacity": capacity,
+        "model": model,
+    }
+    result = follow("upgrade_test", parameters | {"again": again, "dry_run": dry_run}, "upgrade-test")
     if promote and result.exit_code == ExitCode.DONE and result.upgrade and result.upgrade.verdict == "passed":
-        result = _follow("pivot", {"recipe": str(result.upgrade.pinned_recipe), "dry_run": False, "agreed": yes})
+        pivot: dict[str, JsonValue] = {"recipe": str(result.upgrade.pinned_recipe), "dry_run": False}
+        result = follow_agreed("pivot", pivot, "pivot", yes=yes, is_asked=not as_json)
     end_with(result, as_json=as_json)
-
-
-def _follow(flow: str, parameters: dict[str, JsonValue]) -> RunResult:
-    from modelpivot.cli.screen import Screen
-    from modelpivot.flow_child import FlowChild
-    from modelpivot.settings import read_host_config
-    from modelpivot.state.runs import new_run_id
-
-    child = FlowChild(read_host_config(), flow, parameters, new_run_id(flow.replace("_", "-")))
-    with Screen(log_console()) as screen:
-        return child.follow(screen)

@@ -5,12 +5,13 @@ from rich.text import Text
 
 from modelpivot.models.manifest import Verdict
 from modelpivot.models.size import say_bytes
+from modelpivot.weights.verdict import INFORMATION
 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
     """Every problem, then the verdict."""
     for problem in verdict.problems:
-        console.print(Text(str(problem), "red" if problem.code != "PATCHED" else "yellow"))
+        console.print(Text(str(problem), "yellow" if problem.code in INFORMATION else "red"))
     files, size = verdict.files, verdict.bytes
     colour = "green" if verdict.verdict == "complete" else "red"
     console.print(

@@ -11,6 +11,7 @@ from modelpivot.models.event import Tell
 from modelpivot.models.manifest import Manifest
 from modelpivot.weights.layout import WeightsFolder, receipts_elsewhere
 from modelpivot.weights.manifest import find_manifest
+from modelpivot.weights.patched import read_record
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -42,7 +43,19 @@ def manifest_to_verify(directory: Path, file: Path | None, repo: str | None, rev
         raise UsageError("--manifest and --repo: expected one of them, found both")
     if repo:
         return manifest_from_hub(repo, revision)
-    return _given(file) if file else read_manifest_file(WeightsFolder(directory).manifest)
+    if file:
+        return _given(file)
+    return read_manifest_file(WeightsFolder(directory).manifest) or _of_older_view(directory)
+
+
+def _of_older_view(directory: Path) -> Manifest | None:
+    """Of a release's view that was made without a manifest: the one beside the weights that its links lead to, if it is of the same commit."""
+    record = read_record(directory)
+    if record is None or not record.commit:
+        return None
+    places = sorted({path.readlink().parent for path in directory.iterdir() if path.is_symlink()})
+    found = [manifest for manifest in (read_manifest_file(WeightsFolder(place).manifest) for place in places) if manifest]
+    return next((manifest for manifest in found if (manifest.repo, manifest.commit) == (record.repo, record.commit)), None)
 
 
 def read_manifest_file(file: Path) -> Manifest | None:

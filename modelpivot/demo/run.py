@@ -13,10 +13,10 @@ from modelpivot.demo.clearing import require_clear_way
 from modelpivot.demo.following import followed
 from modelpivot.demo.models import MODELS, make_models
 from modelpivot.demo.places import DemoPlaces
+from modelpivot.demo.ports import free_port
 from modelpivot.demo.services import (
     Service,
     ensure_hub,
-    free_port,
     prefect_environment,
     read_running,
     remember,
@@ -28,6 +28,7 @@ from modelpivot.errors import PivotError, PreconditionError
 from modelpivot.facts.resolution import read_resolution
 from modelpivot.flow_child import FlowChild
 from modelpivot.mirror.server import HUB_ADDRESS, STORE_ADDRESS
+from modelpivot.models.counted import counted
 from modelpivot.models.cutover import Lost
 from modelpivot.models.event import Event
 from modelpivot.models.frozen import Unread
@@ -133,13 +134,15 @@ def _make_models(places: DemoPlaces, context: Context) -> None:
         raise PreconditionError(
             f"{engine.name} cannot be resolved: {resolution.unread}", hint="check the package index that pip or uv is set up for"
         )
-    with told(context.journal, "install", f"{resolution.engine} {resolution.engine_version}: {len(resolution.pins)} packages") as (
+    with told(
+        context.journal, "install", f"{resolution.engine} {resolution.engine_version}: {counted(len(resolution.pins), 'package')}"
+    ) as (
         tell,
         ending,
     ):
         proof = install_environment(host, resolution, engine, tell)
         end = ending.finish if proof.new else ending.nothing_to_do
-        end(f"{proof.engine} {proof.engine_version} with {proof.packages} packages, proved in {proof.path}")
+        end(f"{proof.engine} {proof.engine_version} with {counted(proof.packages, 'package')}, proved in {proof.path}")
     with told(context.journal, "make models") as (tell, ending):
         make_models(places, proof.path, tell)
         ending.finish("two tiny models with random weights, published on the local Hub")

@@ -2,13 +2,13 @@
 
 import os
 import signal
-import socket
 import sys
 from pathlib import Path
 
 import httpx
 
 from modelpivot.demo.places import DEMO_PORT, DemoPlaces
+from modelpivot.demo.ports import free_port
 from modelpivot.errors import PreconditionError
 from modelpivot.files import read_model, write_model
 from modelpivot.host import is_alive, kill_group, spawn_detached
@@ -52,17 +52,6 @@ def remember(places: DemoPlaces, **changes: object) -> Running:
     running = read_running(places).model_copy(update=changes)
     write_model(places.running, running)
     return running
-
-
-def free_port(preferred: int = 0) -> int:
-    """The preferred loopback port when it is free, else any free one."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", preferred))
-        except OSError:
-            probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def start_prefect(places: DemoPlaces) -> Service:

@@ -14,7 +14,9 @@ from modelpivot.facts.hub_cache import read_hub_cache
 from modelpivot.facts.known import Known, read_known
 from modelpivot.facts.memory import read_available_memory
 from modelpivot.facts.model import read_model_facts
+from modelpivot.facts.outgoing_ports import read_outgoing_ports
 from modelpivot.facts.packages import read_environments
+from modelpivot.facts.parts import read_missing_parts
 from modelpivot.facts.processes import environment_of
 from modelpivot.facts.rates import read_rates
 from modelpivot.facts.readiness import read_ready
@@ -39,29 +41,43 @@ from modelpivot.state.releases import list_releases
 from modelpivot.supervisors.choose import choose_supervisor
 
 DEADLINE_S = 330.0
-"""Seconds for everything; resolving an engine against an empty cache takes the longest."""
+"""Seconds for model and engine: resolving an engine against an empty cache, or the headers of hundreds of shards; and for what serves to answer."""
+HOST_S = 30.0
+"""Seconds for the parts of the host: what takes longer hangs."""
+LAST_S = 5.0
+"""Seconds that the environments have at least: they are looked for when the GPUs are known, or known to hang."""
 
 
-def read_facts(host: HostConfig, state: StatePaths, recipe: Recipe, engine: Engine, *, may_be_unread: bool = False) -> Facts:
-    """Everything at once. Errors as `read_known` when the state on disk cannot be read; nothing else raises."""
+def read_facts(
+    host: HostConfig, state: StatePaths, recipe: Recipe, engine: Engine, *, may_be_unread: bool = False, host_s: float = HOST_S
+) -> Facts:
+    """Everything at once; `host_s`: seconds for the parts of the host. Errors as `read_known` when the state on disk cannot be read; nothing else
+    raises."""
     started, known = time.monotonic(), read_known(state, may_be_unread=may_be_unread)
     model = Reading("model", lambda: read_model_facts(host, recipe.model))
     engines = Reading("engine", lambda: read_engine_facts(host, engine, recipe.engine, known.live_dir))
-    facts = read_host_facts(host, state, until=started + DEADLINE_S, recipe_name=recipe.name, known=known)
+    until = started + DEADLINE_S
+    facts = read_host_facts(host, state, until=started + host_s, answers_until=until, recipe_name=recipe.name, known=known)
     return Facts(
         host=facts,
-        model=_known_model(model.result(started + DEADLINE_S)),
-        engine=_known_engine(engines.result(started + DEADLINE_S)),
+        model=_known_model(model.result(until)),
+        engine=_known_engine(engines.result(until)),
         read_s=time.monotonic() - started,
         configuration=host,
     )
 
 
 def read_host_facts(
-    host: HostConfig, state: StatePaths, *, until: float, recipe_name: str | None = None, known: Known | None = None
+    host: HostConfig,
+    state: StatePaths,
+    *,
+    until: float,
+    answers_until: float | None = None,
+    recipe_name: str | None = None,
+    known: Known | None = None,
 ) -> HostFacts:
     """The host alone; `until` is on time.monotonic(). Views are looked into for the releases of `recipe_name` only. `known`: the state, where it was
-    read already; else errors as `read_known`."""
+    read already; else errors as `read_known`. `answers_until`: where a current release that is only busy must not pass for one that is down."""
     gpus = Reading("GPUs", read_gpus)
     parts = DeepParts(host, state)
     memory = Reading("memory", read_available_memory)
@@ -71,6 +87,7 @@ def read_host_facts(
     frozen = Reading("views", lambda: read_standing(state, recipe_name) if recipe_name else [])
     current, cutover, unread = known or read_known(state)
     answers = Reading("current release", lambda: read_answers(host, state, current))
+    lacks = Reading("parts of the current release", lambda: read_missing_parts(current) if current else [])
     found_tools, supervisor, found_gpus = tools.result(until), read_supervisor(host, state), gpus.result(until)
     facts = HostFacts(
         read_at=time.time(),
@@ -80,7 +97,8 @@ def read_host_facts(
         listeners=listeners.result(until),
         tools={"uv": found_tools} if isinstance(found_tools, Unread) else found_tools,
         current=current,
-        current_answers=answers.result(until),
+        current_answers=answers.result(answers_until or until),
+        current_lacks=[lacking.unread] if isinstance(lacking := lacks.result(until), Unread) else lacking,
         cutover=cutover,
         state=unread,
         switch_lives=bool(cutover and cutover.switch and is_alive(cutover.switch)),
@@ -102,7 +120,8 @@ class DeepParts:
             "xids": Reading("Xid errors", read_xids),
             "toolchain": Reading("toolchain", read_toolchain),
             "stored": Reading("stored weights", lambda: read_stored(host.weights_root, list_releases(state))),
-            "hub_cache": Reading("Hub cache", read_hub_cache),
+            "hub_cache": Reading("Hub cache", partial(read_hub_cache, host.hub_cache)),
+            "outgoing_ports": Reading("outgoing ports", read_outgoing_ports),
         }
         self._rates = Reading("rates", lambda: read_rates(state))
 
@@ -112,7 +131,10 @@ class DeepParts:
         environments = Reading("environments", lambda: read_environments(self._host.environments_root, serving))
         rates = self._rates.result(until)
         known = {name: reading.result(until) for name, reading in self._readings.items()}
-        return known | {"environments": environments.result(until), "rates": SeenRates() if isinstance(rates, Unread) else rates}
+        return known | {
+            "environments": environments.result(max(until, time.monotonic() + LAST_S)),
+            "rates": SeenRates() if isinstance(rates, Unread) else rates,
+        }
 
 
 def serving_environments(gpus: Gpus | Unread, current: Release | None) -> list[Path]:

@@ -73,7 +73,10 @@ def _entries(body: object) -> list[object]:
 
 
 class Ladder:
-    """Climbs the ladder over and over on a thread of its own, so that a request that hangs hides nothing from who looks at `last`."""
+    """Climbs the ladder over and over on a thread of its own, so that a request that hangs hides nothing from who looks at `last`.
+
+    A climb that fails (a supervisor that does not answer, no descriptor left) is one rung that does not hold, and the next one is begun all the same.
+    """
 
     def __init__(self, climb: Callable[[], Readiness], *, pause_s: float = PAUSE_S) -> None:
         self.last = Readiness(missing="port", found="not looked at yet")
@@ -84,11 +87,17 @@ class Ladder:
 
     def _run(self) -> None:
         while not self._is_closed.is_set():
-            last = self._climb()
+            last = self._look()
             if last.is_ready:
                 self.last_ready_at = time.monotonic()
             self.last = last
             self._is_closed.wait(self._pause_s)
+
+    def _look(self) -> Readiness:
+        try:
+            return self._climb()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it says nothing about the engine
+            return Readiness(missing=self.last.missing or "port", found=f"it could not be looked at: {getattr(error, 'message', error)}")
 
     def close(self) -> None:
         """Climb no more; a request under way ends by its own timeout."""

@@ -1,12 +1,14 @@
-"""An engine's start up to a gate: everything is imported, nothing is loaded, and nothing of the GPU is touched, while another engine serves.
+"""An engine's start up to a gate: what it imports, reads and starts is there, and nothing of the GPU is touched, while another engine serves.
 
 Run by the engine's own Python in place of its command line: `gate.py FOLDER -- -m vllm.entrypoints.openai.api_server --model ...`
 
-FOLDER/spec.json    {"preload": ["a.b | c.d", ...], "registry": "module:name" or null, "architectures": [...], "warm_children": bool, "nice": n}
+FOLDER/spec.json    {"preload": ["a.b | c.d", ...], "registry": "module:name" or null, "architectures": [...], "warm_children": bool, "nice": n,
+                    "device": "module:Class.method" or null, "port": n}
        open         a FIFO, held open for writing by who waits for us: a word opens the gate, its end closes it for ever
        told.json    written here at the gate
 
-Behind the gate the very command line runs in this process. Processes that the engine spawns then come from a server that has imported the same
+With a `device` the very command line runs in this process up to the call in which one of its processes would take its device (`gate_device.py`);
+without, or where that cannot be held, up to its first line. Processes that the engine spawns come from a server that has imported the same
 (`gate_children.py`).
 """
 
@@ -18,28 +20,20 @@ import platform
 import runpy
 import select
 import sys
+import threading
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from gate_children import prove_server, start_server
+from gate_device import Doorkeeper, LatePort, family, is_cuda_initialized
+from gate_end import end
 from gate_imports import preload, read_spec, say
 
 sys.path.pop(0)
 
 IOPRIO_SET = {"x86_64": 251, "aarch64": 30}
 IDLE, UNSET = 3 << 13, 0
-
-
-def end(why):
-    """Nothing was begun that had to be ended in order."""
-    say(why)
-    os._exit(0)
-
-
-def is_cuda_initialized():
-    torch = sys.modules.get("torch")
-    return bool(torch and torch.cuda.is_initialized())
 
 
 def set_priority(pid, nice, io):
@@ -67,9 +61,10 @@ def may_be_nice(nice):
 
 
 class Gate:
-    """The reading end of the FIFO."""
+    """The reading end of the FIFO, and what is told beside it."""
 
     def __init__(self, folder):
+        self.folder, self.began = folder, time.monotonic()
         self.fd = os.open(folder / "open", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def end_if_closed(self, *others, timeout_ms=0):
@@ -81,6 +76,17 @@ class Gate:
         if any(fd == self.fd for fd, _ in poller.poll(timeout_ms)):
             end("nobody waits for this start any more")
 
+    def tell(self, **facts):
+        """That this start is at the gate. Under its last name only when it is whole."""
+        seconds = round(time.monotonic() - self.began, 1)
+        draft = self.folder / ".told.json"
+        draft.write_text(json.dumps({"seconds": seconds, **facts}))
+        draft.rename(self.folder / "told.json")
+        words = [
+            word for word, is_so in (("children are warm", facts["warm_children"]), ("in front of its device", facts["at_device"])) if is_so
+        ]
+        say(", ".join([f"at the gate after {seconds} s", *words]))
+
     def wait(self):
         """Returns when it is opened; ends here when it is closed."""
         os.set_blocking(self.fd, True)
@@ -88,13 +94,46 @@ class Gate:
         os.close(self.fd)
         if word != b"open\n":
             end("closed, nobody waits for this start any more")
+        say("open")
 
 
-def tell(folder, facts):
-    """Under its last name only when it is whole."""
-    draft = folder / ".told.json"
-    draft.write_text(json.dumps(facts))
-    draft.rename(folder / "told.json")
+class Priority:
+    """Low while this start waits, as it was behind the gate; left alone where it could not be raised again."""
+
+    def __init__(self, nice):
+        self.before = os.getpriority(os.PRIO_PROCESS, 0)
+        self.is_low = nice > self.before and may_be_nice(nice)
+        if self.is_low:
+            set_priority(os.getpid(), nice, IDLE)
+
+    def restore(self):
+        """Of every process that this one has by now."""
+        for pid in family(os.getpid()) if self.is_low else []:
+            set_priority(pid, self.before, UNSET)
+
+
+class Held:
+    """What opens when the gate does: the door of each process that would take a device, and the port that another engine has."""
+
+    def __init__(self, spec):
+        self.device, self.keeper, self.port = spec["device"], Doorkeeper(), LatePort(spec["port"])
+
+    def stand_in_front(self):
+        """Whether the engine may run on: it will wait at its device."""
+        if self.device is None:
+            return False
+        try:
+            self.keeper.door.stand_in_front(self.device)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the gate can stand in front of the first line
+            say(f"the gate stands in front of everything: {self.device}: {type(error).__name__}: {error}")
+            return False
+        self.port.stand_in_front()
+        return True
+
+    def open(self):
+        """OSError when somebody has the port."""
+        self.port.open()
+        self.keeper.open()
 
 
 def run(words):
@@ -110,35 +149,34 @@ def run(words):
         runpy.run_path(name, run_name="__main__")
 
 
-def come_to_gate(folder, spec, gate):
-    """Import, prove the children, tell. The processes whose priority is to be raised behind the gate."""
-    began, nice = time.monotonic(), os.getpriority(os.PRIO_PROCESS, 0)
-    is_nice = spec["nice"] > nice and may_be_nice(spec["nice"])
-    if is_nice:
-        set_priority(os.getpid(), spec["nice"], IDLE)
-    server = start_server(spec, folder)
-    preload(spec, gate.end_if_closed)
-    if server is not None:
-        gate.end_if_closed(server.ready_r, timeout_ms=None)
-    is_warm = server is not None and prove_server(server)
-    pids = [os.getpid(), *([server.process.pid] if is_warm else [])]
-    seconds = round(time.monotonic() - began, 1)
-    tell(folder, {"seconds": seconds, "cuda": is_cuda_initialized(), "warm_children": is_warm, "was_nice": is_nice})
-    say(f"at the gate after {seconds} s{', children are warm' if is_warm else ''}")
-
-    def raise_priority():
-        for pid in pids if is_nice else []:
-            set_priority(pid, nice, UNSET)
-
-    return raise_priority
+def keep(gate, held, priority, facts):
+    """Tell when the first of the engine's processes came to its device, wait for the gate, open all. Ends this process when that cannot be."""
+    try:
+        gate.end_if_closed(held.keeper.came_r, timeout_ms=None)
+        gate.tell(cuda=held.keeper.read_came() or is_cuda_initialized(), at_device=True, **facts)
+        gate.wait()
+        priority.restore()
+        held.open()
+    except BaseException as error:  # noqa: BLE001 - a start whose gate nobody keeps must not go on
+        end(f"{type(error).__name__}: {error}", code=1)
 
 
 def main(folder, words):
-    gate = Gate(folder)
-    raise_priority = come_to_gate(folder, read_spec(folder), gate)
-    gate.wait()
-    raise_priority()
-    say("open")
+    gate, spec = Gate(folder), read_spec(folder)
+    priority, held = Priority(spec["nice"]), Held(spec)
+    server = start_server(spec, folder, held.keeper.door)
+    preload(spec, gate.end_if_closed)
+    if server is not None:
+        gate.end_if_closed(server.ready_r, timeout_ms=None)
+    is_warm = server is not None and prove_server(server, held.keeper.door)
+    facts = {"warm_children": is_warm, "was_nice": priority.is_low}
+    if is_warm and held.stand_in_front():
+        threading.Thread(target=keep, args=(gate, held, priority, facts), name="gate", daemon=True).start()
+    else:
+        gate.tell(cuda=is_cuda_initialized(), at_device=False, **facts)
+        gate.wait()
+        priority.restore()
+        held.open()
     run(words)
 
 

@@ -1,7 +1,7 @@
 """A server of forked children that has imported what they would import for themselves, in place of spawning each anew.
 
-`gate.py` starts it: `gate_children.py FOLDER LISTENER ALIVE READY`, the last three numbers of open descriptors. It is Python's own `forkserver` with our
-imports; a child takes over the variables of the process that spawns it, and whatever does not work here is spawned as ever.
+`gate.py` starts it: `gate_children.py FOLDER LISTENER ALIVE READY CAME OPENED`, the last five numbers of open descriptors. It is Python's own
+`forkserver` with our imports; a child takes over the variables of the process that spawns it, and whatever does not work here is spawned as ever.
 """
 
 import contextlib
@@ -17,6 +17,7 @@ from multiprocessing import context, forkserver, popen_forkserver, popen_spawn_p
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from gate_device import Door
 from gate_imports import preload, read_spec, say
 
 sys.path.pop(0)
@@ -30,14 +31,14 @@ CHILD_S = 120.0
 class WarmServer:
     """The server of forked children, seen from the process that runs the engine."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, door):
         address = str(Path(util.get_temp_dir()) / "children")
         alive_r, alive_w = os.pipe()
         self.ready_r, ready_w = os.pipe()
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(address)
             listener.listen()
-            passed = (listener.fileno(), alive_r, ready_w)
+            passed = (listener.fileno(), alive_r, ready_w, door.came_w, door.opened_r)
             flags = subprocess._args_from_interpreter_flags()
             argv = [sys.executable, *flags, str(Path(__file__).resolve()), str(folder), *map(str, passed)]
             self.process = subprocess.Popen(argv, pass_fds=passed, stdin=subprocess.DEVNULL)
@@ -55,11 +56,14 @@ class WarmServer:
             raise RuntimeError(f"a child from it ended with {child.exitcode}")
 
 
-def serve_children(folder, listener_fd, alive_r, ready_w):
+def serve_children(folder, listener_fd, alive_r, ready_w, came_w, opened_r):
     """The server itself: import, then fork children on demand until nobody holds the other end of `alive_r`."""
-    preload(read_spec(folder))
+    spec, door = read_spec(folder), Door(came_w, opened_r)
+    preload(spec)
+    if spec["device"] is not None:
+        door.stand_in_front(spec["device"])
     find_title()
-    route_spawned_children()
+    route_spawned_children(door)
     os.close(ready_w)
     with contextlib.suppress(SystemExit):
         forkserver.main(listener_fd, alive_r, [])
@@ -72,8 +76,11 @@ def find_title():
         importlib.import_module("setproctitle").getproctitle()
 
 
-def route_spawned_children():
-    """From here on what is spawned in this process, and in its children, comes from the server; a hijacked interpreter is spawned as ever."""
+def route_spawned_children(door):
+    """From here on what is spawned in this process, and in its children, comes from the server.
+
+    A hijacked interpreter is spawned as ever, behind the gate: nothing in it would wait at its device.
+    """
     executable, get_data, prepare, ensure = (
         spawn.get_executable(),
         spawn.get_preparation_data,
@@ -96,13 +103,14 @@ def route_spawned_children():
             resource_tracker.ensure_running()
 
     def launch(process):
-        if spawn.get_executable() != executable:
-            return popen_spawn_posix.Popen(process)
-        try:
-            return popen_forkserver.Popen(process)
-        except (OSError, EOFError) as error:
-            say(f"a child is spawned as ever: {error}")
-            return popen_spawn_posix.Popen(process)
+        if spawn.get_executable() == executable:
+            try:
+                return popen_forkserver.Popen(process)
+            except (OSError, EOFError) as error:
+                say(f"a child is spawned as ever: {error}")
+        if door.is_kept:
+            door.wait()
+        return popen_spawn_posix.Popen(process)
 
     spawn.get_preparation_data, spawn.prepare = get_data_with_environ, prepare_with_environ
     forkserver._forkserver.ensure_running = ensure_running
@@ -121,21 +129,21 @@ def take_environ(environ):
         torch.set_num_threads(int(wanted))
 
 
-def start_server(spec, folder):
+def start_server(spec, folder, door):
     """The server, still importing; None where children are to be spawned as ever."""
     if not spec["warm_children"]:
         return None
     if sys.version_info[:2] > NEWEST:
         say(f"children are spawned as ever: Python {platform.python_version()} is newer than what was tried")
         return None
-    return WarmServer(folder)
+    return WarmServer(folder, door)
 
 
-def prove_server(server):
+def prove_server(server, door):
     """Whether its children work; otherwise everything is as if it had never been."""
     launch = context.SpawnProcess.__dict__["_Popen"]
     get_data = spawn.get_preparation_data
-    route_spawned_children()
+    route_spawned_children(door)
     try:
         server.prove()
     except Exception as error:  # noqa: BLE001 - whatever it is, spawning as ever works without
@@ -147,4 +155,4 @@ def prove_server(server):
 
 
 if __name__ == "__main__":
-    serve_children(Path(sys.argv[1]), *map(int, sys.argv[2:5]))
+    serve_children(Path(sys.argv[1]), *map(int, sys.argv[2:7]))

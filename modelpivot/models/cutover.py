@@ -10,6 +10,8 @@ from modelpivot.models.recipe import Deadlines
 Phase = Literal[
     "intended", "warming", "draining", "stopping", "freeing", "starting", "readying", "probing", "unconfirmed", "returning", "closed"
 ]
+UNTOUCHED: tuple[Phase, ...] = ("intended", "warming")
+"""Phases in which nothing that serves was touched yet."""
 Outcome = Literal["promoted", "returned", "nothing_serves", "not_started"]
 
 
@@ -90,6 +92,11 @@ class Cutover(Frozen):
         """A trial for which nothing was stopped: what serves is no part of this switch."""
         return self.trial is not None and self.from_release is None
 
+    @property
+    def stays_unconfirmed(self) -> bool:
+        """In silence the new release is kept: its recipe says so, or nothing served before and the host would be left without a model."""
+        return self.trial is None and (self.unconfirmed == "keep" or self.from_release is None)
+
 
 class Decision(Frozen):
     """What the run, or a person, asks of an open switch (`decision.json`)."""
@@ -100,3 +107,12 @@ class Decision(Frozen):
     release: str | None = None
     reason: str
     at: float
+
+
+class Recovered(Frozen):
+    """What a recovery by hand came to, or a rollback that needed no switch."""
+
+    outcome: Outcome | Literal["nothing_open", "started"]
+    """Of the switch that it finished or needed. Without one: started, what was stopped by name runs again; nothing_open, `message` says what is."""
+    message: str
+    cutover: Cutover | None = None

@@ -25,6 +25,8 @@ class Gate(Frozen):
     """`module:name` of the engine's table of model classes by architecture; None: it has none."""
     warm_children: bool = False
     """True: processes that it spawns may come from a server that has imported the same."""
+    device: str | None = None
+    """`module:Class.method` in which a process of it takes its device: with warm children a start runs on up to there. None: it waits before its first line."""
     memory_bytes: int
     """Host memory that the waiting processes take."""
 

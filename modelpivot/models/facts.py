@@ -9,7 +9,7 @@ from modelpivot.models.engine import EngineAnswers, Resolution, Unresolved
 from modelpivot.models.frozen import Frozen, Unread
 from modelpivot.models.gpu import Gpu, GpuLink, GpuProcess, Gpus, Xid
 from modelpivot.models.host import HostConfig
-from modelpivot.models.host_parts import Disk, HubCache, Listener, Packages, SeenRates, StoredWeights, Tool, Toolchain
+from modelpivot.models.host_parts import Disk, HubCache, Listener, OutgoingPorts, Packages, SeenRates, StoredWeights, Tool, Toolchain
 from modelpivot.models.manifest import Manifest
 from modelpivot.models.model_config import ModelConfig
 from modelpivot.models.model_parts import HubAccess, ModelCard, ModelWeights, TensorGroup, WeightsOnDisk
@@ -57,6 +57,8 @@ class HostFacts(Frozen):
     """The release that releases.json names current."""
     current_answers: bool | Unread
     """Whether it generates right now; Unread: there is none, or no way to ask."""
+    current_lacks: list[str] = Field(default_factory=list)
+    """Parts of the current release that are gone from the disk: it could not be started again."""
     cutover: Cutover | None
     """An open switch."""
     state: Unread | None = None
@@ -79,6 +81,7 @@ class HostFacts(Frozen):
     stored: list[StoredWeights] | Unread = Field(default_factory=list)
     hub_cache: HubCache | Unread | None = None
     """None: there is none."""
+    outgoing_ports: OutgoingPorts | Unread = Unread(unread="not asked")
     rates: SeenRates = SeenRates()
 
 

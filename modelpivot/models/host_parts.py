@@ -44,6 +44,27 @@ class Listener(Frozen):
     """The systemd service whose control group holds the process; empty: none."""
 
 
+class PortRange(Frozen):
+    """Ports from `first` to `last`, both included."""
+
+    first: int
+    last: int
+
+    def __contains__(self, port: int) -> bool:
+        return self.first <= port <= self.last
+
+
+class OutgoingPorts(Frozen):
+    """Local ports that the kernel gives to outgoing connections by itself."""
+
+    ports: PortRange
+    reserved: list[PortRange] = Field(default_factory=list)
+    """Kept out of them."""
+
+    def __contains__(self, port: int) -> bool:
+        return port in self.ports and not any(port in kept for kept in self.reserved)
+
+
 class Tool(Frozen):
     """A command that we need, found."""
 

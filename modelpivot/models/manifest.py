@@ -27,6 +27,7 @@ ProblemCode = Literal[
     "NO_DIGEST",
     "UNREADABLE",
     "PATCHED",
+    "NO_TOKENIZER",
 ]
 VerdictWord = Literal["complete", "incomplete", "corrupt", "unverifiable"]
 

@@ -45,7 +45,8 @@ class Overrides(Frozen):
     )
     revision: Word = _optional("Revision of the model", "Branch, tag or commit of its repository on the Hub.", pattern=PLAIN_WORD)
     unconfirmed: Unconfirmed = _optional(
-        "When nobody confirms", "return: the switch goes back by itself at its deadline. keep: it promotes the new model."
+        "When nobody confirms",
+        "return: the switch goes back by itself at its deadline, to what served before. keep: it promotes the new model.",
     )
     confirm_minutes: Minutes = _optional(
         "Minutes to confirm", "How long the new model may serve unconfirmed before that happens.", ge=1, le=10080

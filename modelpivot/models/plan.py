@@ -81,6 +81,8 @@ class Plan(Frozen):
     """None: a blocker keeps it from being known."""
     manifest: Manifest | None
     resolution: Resolution | None
+    overrides: list[str] = Field(default_factory=list)
+    """What this run does differently from its recipe, a line each."""
     choices: list[Choice] = Field(default_factory=list)
     steps: list[Step] = Field(default_factory=list)
     """Empty and no blocker: NO_CHANGE, the candidate is current and answers."""

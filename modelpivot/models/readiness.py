@@ -14,7 +14,7 @@ class StartPhase(Frozen):
     """How far an engine's own log says it is."""
 
     word: str = "starting"
-    """starting, configuring, engine, weights, memory, compile, graphs, listening, up."""
+    """waiting (for what comes before its engine), starting, configuring, engine, weights, memory, compile, graphs, listening, up."""
     done: int | None = None
     """Of `total`, in phases that count (shards, graphs)."""
     total: int | None = None

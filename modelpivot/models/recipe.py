@@ -4,7 +4,7 @@ import re
 from typing import Annotated, Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.hooks import Hooks as Hooks
@@ -124,12 +124,27 @@ class Probe(Frozen):
     prompt: str = "The quick brown fox jumps over"
     max_tokens: int = Field(default=16, ge=1, le=1024)
     expect: str | None = None
-    """Regular expression that the answer must contain; None: any answer (all that makes sense for random weights)."""
+    """answer only. Regular expression that the answer must contain; None: any answer (all that makes sense for random weights)."""
     not_degenerate: bool = True
-    """True: an answer that is one token repeated fails (`!!!!`)."""
+    """answer only. True: an answer that is one token repeated fails (`!!!!`)."""
     tolerance: float = Field(default=0.25, ge=0)
     """Largest difference of a log-probability (nats) to the record. The default is two steps of a bfloat16 logit between 16 and 32 (8 bits of
     mantissa: 0.125 each): an answer in a batch with others' is rounded otherwise than one alone."""
+
+
+def _check_probe(probe: Probe) -> Probe:
+    """Held against the recipe alone: a release that was frozen with such a probe must go on being read."""
+    if probe.kind != "answer" and (unread := [name for name in ("expect", "not_degenerate") if _is_set(probe, name)]):
+        raise ValueError(f"{' and '.join(unread)}: expected with kind answer only, {probe.kind} never looks at it")
+    try:
+        re.compile(probe.expect or "")
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"expect: expected a regular expression: {error}") from None
+    return probe
+
+
+def _is_set(probe: Probe, name: str) -> bool:
+    return bool(getattr(probe, name) != Probe.model_fields[name].default)
 
 
 class Deadlines(Frozen):
@@ -147,8 +162,10 @@ class Deadlines(Frozen):
     ready_max_s: Seconds = 7200
     """The whole start, progress or not."""
     probe_s: Seconds = 300
+    hooks_s: Seconds = 3600
+    """All hooks before, and all hooks after; the switch does not wait for them."""
     confirm_s: Seconds = 7200
-    """Unconfirmed for so long: back by itself, unless `unconfirmed: keep`."""
+    """Unconfirmed for so long: back by itself, unless `unconfirmed: keep`, or nothing served before."""
 
 
 class Recipe(Frozen):
@@ -162,13 +179,15 @@ class Recipe(Frozen):
     engine: EngineChoice
     serve: Serve
     patches: list[Patch] = Field(default_factory=list)
-    probes: list[Probe] = Field(default_factory=lambda: [Probe(kind="answer"), Probe(kind="repeat"), Probe(kind="logprobs")])
+    probes: list[Annotated[Probe, AfterValidator(_check_probe)]] = Field(
+        default_factory=lambda: [Probe(kind="answer"), Probe(kind="repeat"), Probe(kind="logprobs")]
+    )
     workloads: list[Workload] = Field(default_factory=lambda: [Workload(name="single")])
     floors: list[Floor] = Field(default_factory=list)
     regression: Regression = Regression()
     deadlines: Deadlines = Deadlines()
     unconfirmed: Literal["return", "keep"] = "return"
-    """What the switch does by itself when nobody confirms."""
+    """What the switch does by itself when nobody confirms; where nothing served before, it keeps the new one whatever stands here."""
     hooks: Hooks = Hooks()
     consents: list[str] = Field(default_factory=list)
     """Ids of the plan's questions that this recipe answers with yes."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from modelpivot.models.engine import Gate
 from modelpivot.models.frozen import Frozen
@@ -86,5 +86,16 @@ class ReleaseBook(Frozen):
     """Ids that passed ready and probe in a switch, or were current when adopted; newest last."""
     retired: dict[str, float] = Field(default_factory=dict)
     """Id -> when it stopped being current or previous; seconds since the epoch."""
-    stopped: Stopped | None = None
-    """Nothing serves because somebody asked for it; the current release stays the one to start again."""
+    stopped: list[Stopped] = Field(default_factory=list)
+    """What somebody stopped by name and nobody started since; a current release among it stays the current one."""
+
+    @field_validator("stopped", mode="before")
+    @classmethod
+    def _read_single(cls, value: object) -> object:
+        """A book of an earlier version holds one entry or null."""
+        return value if isinstance(value, list) else [] if value is None else [value]
+
+    @property
+    def is_current_stopped(self) -> bool:
+        """Whether the current release does not serve because somebody asked for it."""
+        return any(each.name == self.current for each in self.stopped)

@@ -12,6 +12,7 @@ from modelpivot.models.upgrade import UpgradeResult
 
 RunOutcome = Literal[
     "promoted",
+    "rolled_back",
     "no_change",
     "planned",
     "checked",
@@ -24,6 +25,8 @@ RunOutcome = Literal[
     "no_wheel",
     "reclaimed",
     "cleaned",
+    "adopted",
+    "recovered",
     "blocked",
     "returned",
     "nothing_serves",
@@ -54,7 +57,7 @@ class RunResult(Frozen):
     """The release that answers now."""
     previous: str | None = None
     attempted: str | None = None
-    """The candidate, when it went back."""
+    """What a switch brought up and took down again."""
     base_url: str | None = None
     """Of what answers now."""
     downtime_s: float | None = None
@@ -66,6 +69,8 @@ class RunResult(Frozen):
     benchmark: list[Measurement] = Field(default_factory=list)
     cause: list[str] = Field(default_factory=list)
     """The engine's own words, when it failed."""
+    asks: list[str] = Field(default_factory=list)
+    """What a yes would have answered, when nobody was there to say it."""
     flow_run_id: str | None = None
     flow_run_url: str | None = None
     upgrade: UpgradeResult | None = None

@@ -64,7 +64,7 @@ class Regression(Frozen):
     metrics: list[Metric] = Field(default=["output_tokens_per_s", "median_ttft_ms", "median_tpot_ms"], min_length=1)
     """What is judged."""
     starts: int = Field(default=5, ge=1, le=50)
-    """Starts of the engine at most, where it may be started again (nightly, `bench --starts`) because the figures cannot tell."""
+    """Starts of the engine at most that an upgrade test makes because the figures cannot tell; `bench --starts` says its own number."""
     cannot_tell: Literal["promote", "return"] = "promote"
     """What a pivot does when the figures cannot tell."""
 

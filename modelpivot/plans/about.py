@@ -4,6 +4,7 @@ import json
 
 from pydantic import JsonValue
 
+from modelpivot.models.counted import counted
 from modelpivot.models.facts import Facts, ModelFacts
 from modelpivot.models.frozen import Unread
 from modelpivot.models.model_config import Attention, ModelConfig
@@ -46,8 +47,8 @@ def _say_attention(kind: str, attention: Attention | None) -> str:
         (attention.window_layers, f"of a window of {attention.window}"),
         (attention.linear_layers, "linear or SSM"),
     ]
-    layers = ", ".join(f"{count} layers {word}" for count, word in parts if count)
-    heads = f"{attention.heads} heads" + (f" over {attention.kv_heads}" if kind in ("GQA", "MQA") else "")
+    layers = ", ".join(f"{counted(count, 'layer')} {word}" for count, word in parts if count)
+    heads = counted(attention.heads, "head") + (f" over {attention.kv_heads}" if kind in ("GQA", "MQA") else "")
     sparse = ", sparse indexer" if attention.latent and attention.latent.index_dim else ""
     return f"{kind}, {heads}, {layers}{sparse}"
 

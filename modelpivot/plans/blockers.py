@@ -5,6 +5,7 @@ from modelpivot.models.engine import Engine
 from modelpivot.models.facts import Facts, HostFacts, Listener, ModelFacts
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
+from modelpivot.models.model_files import lacks_config
 from modelpivot.models.plan import Blocker
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Endpoint, Release
@@ -33,6 +34,7 @@ def find_blockers(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine
     return [
         *foreign_blockers(foreign),
         *hub_blockers(recipe, host, facts),
+        *config_blockers(recipe, facts),
         *engine_blockers(facts),
         *patch_blockers(recipe, facts),
         *space_blockers(facts, engine, host),
@@ -81,6 +83,16 @@ def hub_blockers(recipe: Recipe, host: HostConfig, facts: Facts) -> list[Blocker
     if isinstance(model.on_disk, Unread):
         return [_blocker("WEIGHTS_UNREAD", f"weights of {what}", "a readable folder", str(model.on_disk), "make it readable")]
     return []
+
+
+def config_blockers(recipe: Recipe, facts: Facts) -> list[Blocker]:
+    """Weights without the file that says what they are: known before they are fetched."""
+    manifest = facts.model.manifest
+    if isinstance(manifest, Unread) or not lacks_config(file.path for file in manifest.files):
+        return []
+    remedy = "take it in with model.include, or name a repository or revision that has one"
+    what = f"{recipe.model.repo} at {recipe.model.revision}"
+    return [_blocker("CONFIG_MISSING", what, "a config.json beside the weights", "none after include and exclude", remedy)]
 
 
 def _hub_reason(model: ModelFacts) -> str:

@@ -31,13 +31,13 @@ def make_choices(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine,
         *(_flag(name, value, reasons) for name, value in recipe.serve.args.items() if value is not None and value is not False),
         *(Choice(name=name, value=value, reason=reasons.get(name, BY_RECIPE)) for name, value in recipe.serve.env.items()),
         *_gpu_order(recipe),
-        _unconfirmed(recipe),
+        _unconfirmed(recipe, is_first=facts.host.current is None),
     ]
 
 
 def _commit(recipe: Recipe, manifest: Manifest) -> Choice:
     revision = recipe.model.revision
-    reason = "the recipe pins it" if revision == manifest.commit else f"{revision} of {recipe.model.repo} stands there now"
+    reason = "it is pinned" if revision == manifest.commit else f"{revision} of {recipe.model.repo} stands there now"
     return Choice(name="commit", value=manifest.commit, reason=reason)
 
 
@@ -91,6 +91,7 @@ def _gpu_order(recipe: Recipe) -> list[Choice]:
     return [Choice(name="CUDA_DEVICE_ORDER", value="PCI_BUS_ID", reason="GPUs are then counted as nvidia-smi counts them")]
 
 
-def _unconfirmed(recipe: Recipe) -> Choice:
-    word = "goes back by itself" if recipe.unconfirmed == "return" else "stays"
-    return Choice(name="unconfirmed", value=f"{word} after {recipe.deadlines.confirm_s:g} s", reason="the recipe says so")
+def _unconfirmed(recipe: Recipe, *, is_first: bool) -> Choice:
+    word = "goes back by itself" if recipe.unconfirmed == "return" and not is_first else "stays"
+    reason = "nothing serves that it could go back to" if recipe.unconfirmed == "return" and is_first else "the recipe says so"
+    return Choice(name="unconfirmed", value=f"{word} after {recipe.deadlines.confirm_s:g} s", reason=reason)

@@ -54,7 +54,7 @@ def compare(baseline: Side, candidate: Side, regression: Regression, history: Se
 
     `looks`: how often it is asked at most, where starts are added until it can tell; each look has its own chance of a false alarm.
     """
-    known = Known(list({result.id: result for result in [*baseline.results, *candidate.results, *history]}.values()))
+    known = known_of(baseline, candidate, history)
     refused = refuse_workloads(baseline, candidate)
     common = [digest for digest in candidate.workloads() if digest in baseline.workloads() and digest not in refused]
     judged = [(digest, metric) for digest in common for metric in regression.metrics if _is_measured(baseline, candidate, digest, metric)]
@@ -67,6 +67,14 @@ def compare(baseline: Side, candidate: Side, regression: Regression, history: Se
         changes=changes,
         verdict=join_verdicts([change.verdict for change in changes]),
     )
+
+
+def known_of(baseline: Side, candidate: Side, history: Sequence[StoredResult]) -> Known:
+    """The two sides, and what the history has of the hosts that they were measured on: another machine's noise says nothing of theirs."""
+    sides = [*baseline.results, *candidate.results]
+    hosts = {result.setup.host for result in sides}
+    kin = [result for result in history if result.setup.host in hosts]
+    return Known(list({result.id: result for result in [*sides, *kin]}.values()))
 
 
 def refuse_workloads(baseline: Side, candidate: Side) -> dict[str, str]:

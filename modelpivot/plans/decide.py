@@ -11,7 +11,7 @@ from modelpivot.models.model_parts import ModelWeights
 from modelpivot.models.recipe import Recipe, Scalar
 from modelpivot.models.rule import AppliedRule, Rule
 from modelpivot.plans.advice import other_divisions, other_kv_types
-from modelpivot.plans.devices import PARALLEL_FLAGS, chosen_gpus, gpus_needed
+from modelpivot.plans.devices import BESIDE_TENSOR, TENSOR, chosen_gpus, gpus_a_tensor, gpus_needed
 from modelpivot.plans.fit import judge_fit
 from modelpivot.plans.fit_weights import sum_files
 from modelpivot.plans.ground import Ground
@@ -60,20 +60,19 @@ def known_weights(facts: Facts) -> ModelWeights | Unread:
 
 
 def _divide(recipe: Recipe, engine: Engine, facts: Facts) -> tuple[Recipe, dict[str, str]]:
-    """All GPUs that the recipe names, divided by tensor where it says nothing of how."""
+    """All GPUs that the recipe names, divided by tensor where it says nothing of how; beside a pipeline or replicas, what those leave to each."""
     serve = recipe.serve
-    needed = gpus_needed(recipe, engine)
-    if needed > 1 and not any(flag in serve.args for flag in PARALLEL_FLAGS):
-        args: dict[str, Scalar | list[str]] = {"tensor-parallel-size": needed, **serve.args}
-        reasons = {"--tensor-parallel-size": f"the recipe gives the model {needed} GPUs"}
-        return _with_args(recipe, args, gpus=needed), reasons
+    needed, size = gpus_needed(recipe, engine), gpus_a_tensor(recipe, engine)
+    if size is not None and size > 1 and TENSOR not in serve.args:
+        args: dict[str, Scalar | list[str]] = {TENSOR: size, **serve.args}
+        beside = [f"{flag} {serve.args[flag]}" for flag in BESIDE_TENSOR if flag in serve.args]
+        reason = f"the recipe gives the model {needed} GPUs" + "".join(f", with {said}" for said in beside)
+        return _with_args(recipe, args, gpus=needed), {f"--{TENSOR}": reason}
     card = facts.model.card
-    asked = serve.args.get("tensor-parallel-size")
+    asked = serve.args.get(TENSOR)
     if isinstance(card, Unread) or card.tensor_parallel is None or card.tensor_parallel == asked or asked is None:
         return _with_args(recipe, serve.args, gpus=needed), {}
-    return _with_args(recipe, serve.args, gpus=needed), {
-        "--tensor-parallel-size": f"the recipe sets it (the card advises {card.tensor_parallel})"
-    }
+    return _with_args(recipe, serve.args, gpus=needed), {f"--{TENSOR}": f"the recipe sets it (the card advises {card.tensor_parallel})"}
 
 
 def _with_args(recipe: Recipe, args: dict[str, Scalar | list[str]], *, gpus: int) -> Recipe:
@@ -100,7 +99,7 @@ def _fit_context(decided: Decided, config: ModelConfig, facts: Facts, gpus: list
 
 def _with_division(reasons: dict[str, str], facts: Facts, divisions: dict[int, str]) -> dict[str, str]:
     """With what the card advises, where it would not fit."""
-    card, flag = facts.model.card, "--tensor-parallel-size"
+    card, flag = facts.model.card, f"--{TENSOR}"
     said = "" if isinstance(card, Unread) else divisions.get(card.tensor_parallel or 0, "")
     return {**reasons, flag: f"{reasons[flag]}: {said}"} if flag in reasons and "does not fit" in said else reasons
 

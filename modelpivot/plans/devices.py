@@ -1,6 +1,7 @@
 """Whether the GPUs are there, readable, large enough and held by nobody else. Pure; a CPU engine asks nothing."""
 
 from collections.abc import Sequence
+from math import prod
 
 from modelpivot.models.engine import Engine
 from modelpivot.models.facts import Facts, Gpu, GpuProcess, Gpus
@@ -9,27 +10,49 @@ from modelpivot.models.plan import Blocker
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.size import say_bytes
 
-PARALLEL_FLAGS = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
+TENSOR = "tensor-parallel-size"
+BESIDE_TENSOR = ("pipeline-parallel-size", "data-parallel-size")
+PARALLEL_FLAGS = (TENSOR, *BESIDE_TENSOR)
 STRANGER_BYTES = 2**30
 """A stranger that holds less on a GPU (a monitor, a display) leaves the model its share."""
 
 
 def gpus_needed(recipe: Recipe, engine: Engine) -> int:
     """GPUs that must be there: the recipe's count, or what its parallel sizes multiply to when that is more."""
-    if engine.device == "cpu":
-        return 0
-    product = 1
-    for flag in PARALLEL_FLAGS:
-        value = recipe.serve.args.get(flag)
-        product *= value if isinstance(value, int) and value > 0 else 1
-    return max(recipe.serve.gpus, product)
+    return 0 if engine.device == "cpu" else max(recipe.serve.gpus, _multiply(recipe, PARALLEL_FLAGS))
+
+
+def gpus_a_tensor(recipe: Recipe, engine: Engine) -> int | None:
+    """Over how many GPUs each layer is divided where the recipe does not say: all that are needed, less what its pipeline and its replicas take.
+
+    None: the GPUs do not divide evenly among those.
+    """
+    needed, beside = gpus_needed(recipe, engine), _multiply(recipe, BESIDE_TENSOR)
+    return None if needed % beside else needed // beside
+
+
+def _multiply(recipe: Recipe, flags: Sequence[str]) -> int:
+    """A size that the recipe does not say is 1."""
+    sizes = [recipe.serve.args.get(flag) for flag in flags]
+    return prod(size for size in sizes if isinstance(size, int) and size > 0)
 
 
 def device_blockers(recipe: Recipe, engine: Engine, facts: Facts) -> list[Blocker]:
     """Everything about the GPUs that stands in the way."""
     needed = gpus_needed(recipe, engine)
-    if needed == 0:
+    return [*_undivided(recipe, engine), *_of_the_host(recipe, needed, facts)] if needed else []
+
+
+def _undivided(recipe: Recipe, engine: Engine) -> list[Blocker]:
+    if TENSOR in recipe.serve.args or gpus_a_tensor(recipe, engine) is not None:
         return []
+    said = " and ".join(f"{flag} {recipe.serve.args[flag]}" for flag in BESIDE_TENSOR if flag in recipe.serve.args)
+    expected = f"a multiple of {_multiply(recipe, BESIDE_TENSOR)}: {said}, and {TENSOR} is left out"
+    remedy = f"set gpus to one, or write {TENSOR} too"
+    return [_blocker("GPUS_UNDIVIDED", "gpus of the recipe", expected, str(recipe.serve.gpus), remedy)]
+
+
+def _of_the_host(recipe: Recipe, needed: int, facts: Facts) -> list[Blocker]:
     gpus = facts.host.gpus
     if isinstance(gpus, Unread):
         return [_blocker("GPUS_UNREAD", "GPUs of this host", f"{needed} that answer", str(gpus), "mend the driver, then plan again")]

@@ -1,5 +1,6 @@
 """A service that was not made by us serves, and nothing of ours is current: it is taken over first, to have something to go back to. Pure."""
 
+from modelpivot.models.counted import counted
 from modelpivot.models.facts import Facts, GpuProcess, HostFacts, Listener
 from modelpivot.models.frozen import Frozen, Unread
 from modelpivot.models.plan import Blocker
@@ -61,7 +62,7 @@ def _engine(unit: str, listeners: list[Listener], processes: list[GpuProcess]) -
     ports = ", ".join(dict.fromkeys(str(it.port) for it in listeners))
     cards = len({it.gpu_uuid for it in processes})
     seen = [f"port {ports}"] if ports else []
-    seen += [f"{cards} GPU{'s' if cards > 1 else ''}"] if cards else []
+    seen += [counted(cards, "GPU")] if cards else []
     return ForeignEngine(unit=unit, pids=pids, found=f"it holds {' and '.join(seen)} (process {', '.join(map(str, pids))})")
 
 

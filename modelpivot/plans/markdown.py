@@ -19,6 +19,7 @@ def plan_markdown(plan: Plan) -> str:
         f"From **{plan.from_release or 'nothing'}** to **{candidate}**. {plan.strategy}",
         "",
     ]
+    lines += _section("Differently from the recipe, for this run", plan.overrides)
     if plan.is_no_change:
         lines += ["Nothing to do: the candidate is current and answers.", ""]
     lines += _section("In the way", (f"`{blocker.code}` {blocker}" for blocker in plan.blockers))

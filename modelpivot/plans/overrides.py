@@ -1,10 +1,20 @@
 """The recipe of one run: the one that was chosen, with what a person changed for this run alone. Pure."""
 
 from modelpivot.models.overrides import Overrides
+from modelpivot.models.plan import Choice, Plan
 from modelpivot.models.recipe import Recipe, Scalar
 
 FLAGS = ("max_model_len", "tensor_parallel_size", "gpu_memory_utilization")
 """Fields that are flags of the engine."""
+CHOICES = {
+    **{name: f"--{name.replace('_', '-')}" for name in FLAGS},
+    "port": "--port",
+    "engine_version": "engine",
+    "revision": "commit",
+    "unconfirmed": "unconfirmed",
+    "confirm_minutes": "unconfirmed",
+}
+"""Field -> the choice of a plan that it decides."""
 
 
 def override(recipe: Recipe, overrides: Overrides) -> Recipe:
@@ -25,6 +35,18 @@ def say_overrides(overrides: Overrides) -> list[str]:
     """What was filled in, a line each, by the names that the form shows."""
     given = overrides.model_dump(exclude_defaults=True)
     return [f"{Overrides.model_fields[name].title}: {_text(value)}" for name, value in given.items()]
+
+
+def tell_overrides(plan: Plan, overrides: Overrides) -> Plan:
+    """The plan with what was filled in, and with this run as the reason of the choices that follow from it; as it is when nothing was."""
+    given = overrides.model_dump(exclude_defaults=True)
+    decided = {CHOICES[name] for name in given if name in CHOICES}
+    choices = [_by_this_run(choice) if choice.name in decided else choice for choice in plan.choices]
+    return plan.model_copy(update={"overrides": say_overrides(overrides), "choices": choices})
+
+
+def _by_this_run(choice: Choice) -> Choice:
+    return choice.model_copy(update={"reason": choice.reason.replace("the recipe", "this run", 1)})
 
 
 def _serving(recipe: Recipe, overrides: Overrides) -> dict[str, object]:

@@ -1,12 +1,10 @@
 """The plan of a pivot: candidate, choices, steps, blockers, questions. Pure: made of recipe, host, facts and engine alone."""
 
-from collections.abc import Sequence
-
 from modelpivot.models.engine import Engine
 from modelpivot.models.facts import Facts
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
-from modelpivot.models.plan import Blocker, Plan, Question, Removable
+from modelpivot.models.plan import Blocker, Plan, Question
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
 from modelpivot.plans.about import about_model
@@ -27,7 +25,7 @@ from modelpivot.plans.host_notes import host_blockers, host_warnings
 from modelpivot.plans.notes import find_warnings, open_questions
 from modelpivot.plans.patched import plan_patched
 from modelpivot.plans.release import candidate_release
-from modelpivot.plans.room import missing_room, removables, room_questions, say_strategy
+from modelpivot.plans.room import missing_room, name_room, removables, say_strategy
 from modelpivot.plans.steps import is_serving, missing_steps
 
 
@@ -38,7 +36,8 @@ def plan_pivot(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine) -
     candidate = _candidate(decided.recipe, host, facts, engine)
     is_done = candidate is not None and is_serving(facts, candidate)
     steps = with_estimates(missing_steps(decided.recipe, facts, engine, candidate), facts) if candidate else []
-    room = removables(facts, candidate) if missing_room(facts, engine, host) else []
+    lacking = missing_room(facts, engine, host)
+    room = removables(facts, candidate) if lacking else []
     return Plan(
         recipe=recipe,
         from_release=facts.host.current.id if facts.host.current else None,
@@ -55,8 +54,8 @@ def plan_pivot(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine) -
         patched=plan_patched(decided.recipe, facts),
         packages=package_changes(recipe, facts, engine),
         steps=steps,
-        blockers=[] if is_done else _blockers(decided, host, facts, engine, candidate),
-        questions=[] if is_done else _questions(decided.recipe, host, facts, engine, room),
+        blockers=[] if is_done else name_room(_blockers(decided, host, facts, engine, candidate), room, lacking, facts),
+        questions=[] if is_done else _questions(decided.recipe, facts, engine, candidate),
         warnings=_warnings(decided, host, facts, engine, candidate),
         clients=[*client_changes(facts.host.current, candidate), *say_gap(facts, steps)] if candidate else [],
         resumes=facts.host.cutover.id if facts.host.cutover and resumes(facts, candidate) else None,
@@ -81,9 +80,9 @@ def _blockers(decided: Decided, host: HostConfig, facts: Facts, engine: Engine, 
     ]
 
 
-def _questions(recipe: Recipe, host: HostConfig, facts: Facts, engine: Engine, room: Sequence[Removable]) -> list[Question]:
-    asked = [*environment_questions(recipe, facts, engine), *room_questions(room, missing_room(facts, engine, host))]
-    return [*open_questions(recipe, facts, engine), *(question for question in asked if question.id not in recipe.consents)]
+def _questions(recipe: Recipe, facts: Facts, engine: Engine, candidate: Release | None) -> list[Question]:
+    asked = environment_questions(recipe, facts, engine)
+    return [*open_questions(recipe, facts, engine, candidate), *(question for question in asked if question.id not in recipe.consents)]
 
 
 def _warnings(decided: Decided, host: HostConfig, facts: Facts, engine: Engine, candidate: Release | None) -> list[str]:

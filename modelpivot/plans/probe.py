@@ -39,7 +39,8 @@ def judge_logprobs(
 ) -> str:
     """Log-probabilities are there, finite, and as in the release's own record; without a record they only have to be finite.
 
-    Tokens are held against the record as far as the two agree, since two tokens of almost equal probability may change places.
+    Tokens are held against the record as far as the two agree, since two tokens of almost equal probability may change places. Of two that are
+    equal within the tolerance none has more than 1 / (1 + exp(-tolerance)) for itself: their probabilities add up to 1 at most.
     """
     if not logprobs:
         return f"expected log-probabilities for {probe.prompt!r}, found none"
@@ -58,5 +59,9 @@ def _compare(
                 f"found {value:.4f} ({old_token!r}, {token!r})"
             )
         if token != old_token:
-            return ""
+            return "" if max(value, old_value) <= -math.log1p(math.exp(-probe.tolerance)) else _say_certain(probe, number, token, old_token)
     return ""
+
+
+def _say_certain(probe: Probe, number: int, token: str, old_token: str) -> str:
+    return f"token {number} for {probe.prompt!r}: expected {old_token!r}, found {token!r}, and no two tokens were as probable there"

@@ -19,7 +19,7 @@ FEWEST_LAYERS = 2
 MOST_TOKENS = 4096
 EXCUSED = ("TENSOR_PARALLEL_UNEVEN", "MODEL_TOO_LARGE", "CONTEXT_TOO_LONG", "GPU_MEMORY_SMALL")
 """Blockers that are about all layers of the model."""
-PROBES = [Probe(kind="answer", not_degenerate=False), Probe(kind="repeat", not_degenerate=False)]
+PROBES = [Probe(kind="answer", not_degenerate=False), Probe(kind="repeat")]
 """Random weights answer anything, and perhaps one word again and again."""
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
+from modelpivot.models.counted import counted
 from modelpivot.models.host import HostConfig
 from modelpivot.models.reclaim import KINDS, Ask, Found, Item, Kept, Kind, Known, ReclaimFacts, ReclaimPlan
 
@@ -150,7 +151,8 @@ def _in_order(items: Sequence[Item]) -> list[Item]:
 
 def _warnings(facts: ReclaimFacts) -> Iterator[str]:
     if facts.unseen:
-        yield f"{facts.unseen} processes cannot be looked into (run as root): what they hold open is not known"
+        some = counted(facts.unseen, "process", "processes")
+        yield f"{some} cannot be looked into (run as root): what is held open there is not known"
     for what in facts.unproved:
         yield f"an interrupted reclaim had moved {what} aside: the next one that is carried out puts it back, after that it is offered again"
     for root in facts.roots:

@@ -75,6 +75,11 @@ def pin_recipe(recipe: Recipe, plan: Plan) -> Recipe:
     return recipe.model_copy(update={"model": source, "engine": engine})
 
 
+def changed_settings(frozen: Release, candidate: Release) -> list[str]:
+    """Which settings of the candidate differ from those that the same release was frozen with; everything else is part of its id."""
+    return [name for name in ("probes", "deadlines", "hooks") if getattr(frozen, name) != getattr(candidate, name)]
+
+
 def release_endpoint(recipe: Recipe, host: HostConfig) -> Endpoint:
     """Where it answers: the host's port where the host has one, else the recipe's."""
     serve = recipe.serve

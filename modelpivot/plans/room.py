@@ -6,12 +6,10 @@ from modelpivot.models.engine import Engine
 from modelpivot.models.facts import Disk, Facts, StoredWeights
 from modelpivot.models.frozen import Unread
 from modelpivot.models.host import HostConfig
-from modelpivot.models.plan import Question, Removable
+from modelpivot.models.plan import Blocker, Removable
 from modelpivot.models.release import Release
 from modelpivot.models.size import say_bytes
-from modelpivot.plans.space import space_needs
-
-ROOM = "make-room"
+from modelpivot.plans.space import full_disk, space_needs
 
 
 def missing_room(facts: Facts, engine: Engine, host: HostConfig) -> int:
@@ -35,12 +33,15 @@ def removables(facts: Facts, candidate: Release | None) -> list[Removable]:
     return [*_cache(facts, disk), *_unused(here), *_old(here, facts.host.current), *_serving(here, facts.host.current)]
 
 
-def room_questions(room: Sequence[Removable], lacking: int) -> list[Question]:
-    """What must go, as a question; none where the disk holds both, or nothing of ours could go."""
-    if not lacking or not room:
-        return []
+def name_room(blockers: Sequence[Blocker], room: Sequence[Removable], lacking: int, facts: Facts) -> list[Blocker]:
+    """The blockers; the remedy of a full weights disk with what lies there and could go. As they are where nothing of ours could."""
+    disk = facts.host.disks[0] if facts.host.disks else None
+    if not isinstance(disk, Disk) or not lacking or not room:
+        return list(blockers)
     listed = "; ".join(f"{each.what} at {each.path}, {say_bytes(each.size_bytes)} ({each.costs})" for each in enough(room, lacking))
-    return [Question(id=ROOM, text=f"{say_bytes(lacking)} are missing to hold old and new side by side. What may go first? {listed}")]
+    more = f"; what could make room: {listed}: `modelpivot reclaim` shows what of it may go"
+    full = ("DISK_FULL", full_disk(disk))
+    return [each.model_copy(update={"remedy": each.remedy + more}) if (each.code, each.what) == full else each for each in blockers]
 
 
 def enough(room: Sequence[Removable], lacking: int) -> list[Removable]:

@@ -72,6 +72,11 @@ def _read_only(need: Need, disk: Disk) -> Blocker:
     )
 
 
+def full_disk(disk: Disk) -> str:
+    """What a blocker says of a file system that is too small."""
+    return f"free space on {disk.mount}"
+
+
 def _too_small(wanted: list[tuple[Need, Disk]], reserve_bytes: int) -> list[Blocker]:
     """One blocker a file system: roots on the same device share its space, and the reserve is kept once."""
     blockers = []
@@ -84,7 +89,7 @@ def _too_small(wanted: list[tuple[Need, Disk]], reserve_bytes: int) -> list[Bloc
             blockers.append(
                 Blocker(
                     code="DISK_FULL",
-                    what=f"free space on {disk.mount}",
+                    what=full_disk(disk),
                     expected=f"{say_bytes(needed)} ({parts}, reserve {say_bytes(reserve_bytes)})",
                     found=f"{say_bytes(disk.free_bytes)} of {say_bytes(disk.total_bytes)}",
                     remedy=f"free {say_bytes(needed - disk.free_bytes)} there, "

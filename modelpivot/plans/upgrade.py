@@ -6,10 +6,11 @@ from packaging.version import InvalidVersion, Version
 
 from modelpivot.errors import PreconditionError
 from modelpivot.models.engine import Engine
-from modelpivot.models.plan import Blocker, Plan
+from modelpivot.models.plan import Blocker, Plan, Question
 from modelpivot.models.recipe import EngineChoice, Recipe
 from modelpivot.models.release import Release
 from modelpivot.models.upgrade import DECIDED, Channel, Newest, UpgradeResult
+from modelpivot.plans.notes import NO_WAY_BACK
 
 ONLY_ASKED = ("PACKAGES_BLOCKED", "ENVIRONMENT_PATCHED")
 """Blockers of what a pivot would change for good: a test changes nothing for good, and tells them."""
@@ -65,9 +66,18 @@ def pin_current(recipe: Recipe, current: Release | None, version: str) -> Recipe
     return pinned.model_copy(update={"engine": engine})
 
 
-def standing_blockers(plan: Plan, excused: Sequence[str] = ()) -> list[Blocker]:
-    """What stands in the way of a test."""
-    return [blocker for blocker in plan.blockers if blocker.code not in (*ONLY_ASKED, *excused)]
+def standing_blockers(plan: Plan, excused: Sequence[str] = (), *, is_in_place: bool = False) -> list[Blocker]:
+    """What stands in the way of a test; `is_in_place`: one that stops what serves, so that this must be able to come back."""
+    lost = [question for question in plan.questions if question.id == NO_WAY_BACK] if is_in_place else []
+    return [
+        *(blocker for blocker in plan.blockers if blocker.code not in (*ONLY_ASKED, *excused)),
+        *(_cannot_come_back(question) for question in lost),
+    ]
+
+
+def _cannot_come_back(question: Question) -> Blocker:
+    remedy = "bring them back beside what serves: modelpivot stage with its recipe"
+    return Blocker(code="NO_WAY_BACK", what="what serves", expected="all its parts on disk", found=question.text, remedy=remedy)
 
 
 def find_earlier(earlier: Sequence[UpgradeResult], candidate: str) -> UpgradeResult | None:

@@ -1,11 +1,36 @@
 """What may be done for a start while another release serves. Pure."""
 
+from collections.abc import Mapping, Sequence
+
 from modelpivot.models.frozen import Unread
 from modelpivot.models.release import Release
 from modelpivot.models.size import say_bytes
 
 LEFT_FREE = 0.1
 """Share of the available memory that preparing a start leaves alone."""
+WORKER_BYTES = 1_000_000_000
+"""Host memory of each further process that waits at a device of its own."""
+APART = ("--data-parallel", "-dp", "--nn", "-n", "--node-r", "-r", "--headl", "--conf", "--api-server-count", "--uds")
+"""Beginnings of the words of an engine whose processes are not all children of the one that we start, that listens elsewhere, or that may say so
+in a file. Also as an engine takes them that has been given less than the whole word."""
+APART_VARIABLES = ("VLLM_DP_SIZE", "VLLM_WORKER_MULTIPROC_METHOD", "VLLM_USE_RUST_FRONTEND", "VLLM_RUST_FRONTEND_PATH")
+"""Variables that say the same, or that its children are to be made in another way than to be spawned."""
+
+
+def may_wait_at_device(argv: Sequence[str], variables: Mapping[str, str]) -> bool:
+    """Whether every process that takes a device is a child of the start, so that all wait for one gate."""
+    words = [word.replace("_", "-").partition("=") for word in argv]
+    is_apart = any(_is_apart(name) or "ray" in (name, value) for name, _, value in words)
+    return not is_apart and all(variables.get(name, "spawn") == "spawn" for name in APART_VARIABLES)
+
+
+def _is_apart(word: str) -> bool:
+    return any(word == start if len(start) == 2 else word.startswith(start) for start in APART)
+
+
+def waiting_bytes(release: Release) -> int:
+    """Host memory that a release takes at its gate."""
+    return release.gate.memory_bytes + WORKER_BYTES * max(0, release.gpus - 1) if release.gate else 0
 
 
 def refuse_gate(to: Release, frm: Release, *, is_up: bool, available: int | Unread) -> str:
@@ -17,8 +42,8 @@ def refuse_gate(to: Release, frm: Release, *, is_up: bool, available: int | Unre
         return "it runs already"
     if isinstance(available, Unread):
         return f"the available memory is {available}"
-    if to.gate.memory_bytes > available * (1 - LEFT_FREE):
-        return f"waiting takes {say_bytes(to.gate.memory_bytes)} of memory and {say_bytes(available)} are available"
+    if waiting_bytes(to) > available * (1 - LEFT_FREE):
+        return f"waiting takes {say_bytes(waiting_bytes(to))} of memory and {say_bytes(available)} are available"
     return ""
 
 
@@ -26,8 +51,7 @@ def refuse_reading(to: Release, *, needed: int, kept: int, available: int | Unre
     """Why the weights must not be read into memory now; empty: they may. `kept`: bytes of the old release's weights, whose pages are to stay."""
     if isinstance(available, Unread):
         return f"the available memory is {available}"
-    waiting = to.gate.memory_bytes if to.gate else 0
-    if needed + kept + waiting > available * (1 - LEFT_FREE):
+    if needed + kept + waiting_bytes(to) > available * (1 - LEFT_FREE):
         others = f" beside {say_bytes(kept)} of the old release's" if kept else ""
         return f"they take {say_bytes(needed)}{others} and {say_bytes(available)} of memory are available"
     return ""

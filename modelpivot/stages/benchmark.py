@@ -1,12 +1,14 @@
 """Benchmark: workloads against the release that answers; in a pivot while the switch is open and can still go back. Every result is kept."""
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from modelpivot.benchmark.keep import keep, look_back
 from modelpivot.benchmark.run import run_workload
 from modelpivot.benchmark.setup import digest_setup, read_setup
 from modelpivot.models.benchmark import Measurement, Setup, Standing, StoredResult
+from modelpivot.models.counted import counted
+from modelpivot.models.cutover import Cutover
 from modelpivot.models.release import Release
 from modelpivot.models.workload import Workload
 from modelpivot.stages.context import Context
@@ -17,19 +19,26 @@ from modelpivot.supervisors.choose import choose_supervisor
 
 
 def measure(
-    context: Context, release: Release, workloads: Sequence[Workload], *, recipe_digest: str = "", standing: Standing = "measured"
+    context: Context,
+    release: Release,
+    workloads: Sequence[Workload],
+    *,
+    recipe_digest: str = "",
+    standing: Standing = "measured",
+    started_by: Cutover | None = None,
 ) -> list[Measurement]:
     """Every workload, sweeps taken apart, as often as it says; valid or with its reasons. Whether they are good enough is the gate's business.
 
-    Nothing to do without workloads.
+    `started_by`: the closed switch that brought this start up; left out, the open one, if it is to this release. Nothing to do without workloads.
     """
     measurements: list[Measurement] = []
-    with told(context.journal, "benchmark", f"{len(workloads)} workloads against {release.endpoint.base_url}") as (tell, ending):
+    with told(context.journal, "benchmark", f"{counted(len(workloads), 'workload')} against {release.endpoint.base_url}") as (tell, ending):
         if not workloads:
             ending.nothing_to_do("the recipe names no workload", measurements=[])
             return []
         measurements += _measure_all(context, release, workloads, tell)
-        _keep_all(context, release, workloads, measurements, recipe_digest=recipe_digest, standing=standing, tell=tell)
+        kept = {"recipe_digest": recipe_digest, "standing": standing, **switch_figures(started_by or read_cutover(context.state), release)}
+        _keep_all(context, release, workloads, measurements, kept, tell)
         said = "; ".join(say_measurement(measurement) for measurement in measurements)
         ending.finish(said, measurements=[measurement.model_dump(mode="json") for measurement in measurements])
     return measurements
@@ -82,26 +91,16 @@ def _keep_all(
     release: Release,
     workloads: Sequence[Workload],
     measurements: Sequence[Measurement],
-    *,
-    recipe_digest: str,
-    standing: Standing,
+    kept: Mapping[str, object],
     tell: Journal,
 ) -> None:
     setup, points = read_setup(context.host, release), {point.name: point for workload in workloads for point in workload.points()}
-    results = [
-        _result(context, release, setup, points[one.workload], one).model_copy(
-            update={"recipe_digest": recipe_digest, "standing": standing}
-        )
-        for one in measurements
-    ]
+    results = [_result(context, release, setup, points[one.workload], one).model_copy(update=kept) for one in measurements]
     if problem := keep(context.state, results):
         tell("warning", f"{problem}; the results wait in {context.state.unstored}")
 
 
 def _result(context: Context, release: Release, setup: Setup, workload: Workload, measurement: Measurement) -> StoredResult:
-    cutover = read_cutover(context.state)
-    is_switched = cutover is not None and cutover.to_release == release.id
-    steps = [step for step in cutover.steps if step.release == release.id] if cutover and is_switched else []
     return StoredResult(
         id=uuid.uuid4().hex,
         run_id=context.run.id,
@@ -111,6 +110,12 @@ def _result(context: Context, release: Release, setup: Setup, workload: Workload
         setup_digest=digest_setup(setup),
         workload=workload,
         measurement=measurement,
-        load_s=sum(step.seconds for step in steps if step.name in ("serve", "ready")) if steps else None,
-        downtime_s=cutover.lost.downtime_s if cutover and is_switched else None,
     )
+
+
+def switch_figures(cutover: Cutover | None, release: Release) -> dict[str, float | None]:
+    """Load time and downtime of the switch that brought the release up; nothing without one."""
+    if cutover is None or cutover.to_release != release.id:
+        return {}
+    steps = [step.seconds for step in cutover.steps if step.release == release.id and step.name in ("serve", "ready")]
+    return {"load_s": sum(steps) if steps else None, "downtime_s": cutover.lost.downtime_s}

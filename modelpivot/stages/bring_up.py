@@ -14,6 +14,7 @@ from modelpivot.stages.stop import prove_free
 
 EARLY = ("starting", "configuring", "engine")
 """Phases of a start before any weights are loaded."""
+PORT_TAKEN = "ddress already in use"
 
 
 def bring_up(hand: Hand, release: Release) -> None:
@@ -40,7 +41,10 @@ def _prove(hand: Hand, release: Release) -> None:
 
 
 def _blame_gate(hand: Hand, release: Release, error: SwitchFailed, *, is_gated: bool) -> None:
-    """What failed behind its gate is only started plain from now on, until it fails so too."""
+    """What failed behind its gate is only started plain from now on, until it fails so too. Not what found a port taken: at its gate an engine has
+    chosen ports of its own that it binds behind, and somebody may come in between once."""
+    if any(PORT_TAKEN in line for line in error.cause):
+        return
     plain = hand.state.release(release.id).plain
     with contextlib.suppress(OSError):  # a full disk must not hide why it failed
         if is_gated:

@@ -8,6 +8,7 @@ from modelpivot.errors import GateFailed, PreconditionError
 from modelpivot.facts.engine import BESIDE_LIVE, ask_engine, ask_inside
 from modelpivot.facts.environments import read_answers
 from modelpivot.models.benchmark import Check
+from modelpivot.models.counted import counted
 from modelpivot.models.json_text import read_json
 from modelpivot.models.release import Release
 from modelpivot.plans.candidate import judge_candidate
@@ -29,7 +30,8 @@ def check_candidate(context: Context, release: Release) -> list[Check]:
         checks = judge_candidate(read_config(release), release.start.argv, answers, accepted, release.patches)
         failed = [str(check) for check in checks if not check.passed]
         ending.finish(
-            f"{len(checks) - len(failed)} of {len(checks)} checks passed", checks=[check.model_dump(mode="json") for check in checks]
+            f"{len(checks) - len(failed)} of {counted(len(checks), 'check')} passed",
+            checks=[check.model_dump(mode="json") for check in checks],
         )
         if failed:
             hint = "mend the recipe, or name another engine version; nothing that serves was touched"

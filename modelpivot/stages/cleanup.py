@@ -9,6 +9,7 @@ from modelpivot.facts.gpus import read_gpus
 from modelpivot.facts.reclaimable import read_reclaimable
 from modelpivot.facts.services import read_listeners
 from modelpivot.models.cleanup import Cleaned, CleanupPlan
+from modelpivot.models.counted import counted
 from modelpivot.models.facts import Disk
 from modelpivot.models.frozen import Unread
 from modelpivot.models.readiness import FreeFact
@@ -19,7 +20,7 @@ from modelpivot.plans.cleanup import plan_cleanup
 from modelpivot.plans.wait import name_obstacles
 from modelpivot.stages.context import Context
 from modelpivot.stages.plan import require_none
-from modelpivot.stages.reclaim import Agreed, reclaim, require_offered, say_plan
+from modelpivot.stages.reclaim import Agreed, reclaim, require_agreed, require_offered, say_plan
 from modelpivot.stages.standing_down import stand_down
 from modelpivot.stages.told import told
 from modelpivot.state.cutovers import read_cutover
@@ -50,7 +51,7 @@ def say_cleanup(made: CleanupPlan) -> str:
 def cleanup(context: Context, made: CleanupPlan, agreed: Agreed, *, stop: Sequence[str] = (), only: Collection[Kind] = ()) -> Cleaned:
     """The slate as it is then: what is named is stopped, what is agreed to is gone, and what still stands in the way is said.
 
-    PreconditionError when something blocks it, or something is to stop and nobody said yes; HostHeld when another run holds the host.
+    PreconditionError when something blocks it, or something could stop or go and nobody said yes; HostHeld when another run holds the host.
     """
     require_none(made.blockers)
     require_offered(made.reclaim, agreed)
@@ -59,6 +60,7 @@ def cleanup(context: Context, made: CleanupPlan, agreed: Agreed, *, stop: Sequen
         raise PreconditionError(
             f"{names} would be stopped, and nothing serves then; nobody agreed, nothing was touched", hint="say yes (--yes) to stop it"
         )
+    require_agreed(made.reclaim, agreed)
     acquire_lock(context.state, run_id=context.run.id, what=f"cleanup {context.run.id}")
     try:
         if read_cutover(context.state):
@@ -108,7 +110,7 @@ def _prove_free(context: Context, releases: Sequence[Release], ports: Sequence[i
             found = name_obstacles(read())
         for obstacle in found:
             tell("warning", obstacle)
-        ending.finish("GPUs and ports are free" if not found else f"{len(found)} things stand in the way")
+        ending.finish("GPUs and ports are free" if not found else f"{counted(len(found), 'thing stands', 'things stand')} in the way")
     return found
 
 

@@ -46,10 +46,9 @@ def wait_for_decision(hand: Hand, release: Release) -> str:
     if hold(hand, release, confirm_s, partial(_judge_promotion, confirm_s)) == "stays":
         return ""
     silence = f"nobody confirmed {release.id} within {confirm_s:g} s"
-    if hand.cutover.unconfirmed == "keep":
-        return f"{silence}; it was kept, as the recipe says"
-    if hand.cutover.from_release is None:
-        return f"{silence}; it was kept, since nothing served before"
+    if hand.cutover.stays_unconfirmed:
+        why = "as the recipe says" if hand.cutover.unconfirmed == "keep" else "since nothing served before"
+        return f"{silence}; it was kept, {why}"
     raise AskedToReturn(silence)
 
 

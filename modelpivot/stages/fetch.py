@@ -6,6 +6,7 @@ from pathlib import Path
 from modelpivot.errors import IntegrityError, PreconditionError
 from modelpivot.facts.repository import read_token
 from modelpivot.files import write_model
+from modelpivot.models.counted import counted
 from modelpivot.models.manifest import Manifest, Verified
 from modelpivot.models.plan import Plan
 from modelpivot.stages.context import Context
@@ -27,7 +28,7 @@ def fetch(context: Context, plan: Plan) -> Verified:
     missing = unproved_files(WeightsFolder(directory), manifest)
     tell(
         "started",
-        f"{manifest.repo}@{manifest.commit[:12]}: {len(missing)} of {len(manifest.files)} files to come",
+        f"{manifest.repo}@{manifest.commit[:12]}: {len(missing)} of {counted(len(manifest.files), 'file')} to come",
         directory=str(directory),
     )
     result = fetch_manifest(
@@ -44,7 +45,7 @@ def fetch(context: Context, plan: Plan) -> Verified:
     require_complete(verified)
     tell(
         "finished" if missing else "nothing_to_do",
-        f"{verified.verdict.files.verified} files, {verified.verdict.bytes.verified:,} bytes proved",
+        f"{counted(verified.verdict.files.verified, 'file')}, {verified.verdict.bytes.verified:,} bytes proved",
         seconds=round(time.monotonic() - started, 3),
         fetched_bytes=result.fetched_bytes,
         resumed_bytes=result.resumed_bytes,

@@ -2,32 +2,38 @@
 
 from collections.abc import Sequence
 
-from modelpivot.benchmark.keep import look_back, mark
+from modelpivot.benchmark.keep import look_back
 from modelpivot.benchmark.setup import read_setup
 from modelpivot.errors import GateFailed
 from modelpivot.models.benchmark import Check, Measurement, StoredResult
 from modelpivot.models.comparison import Comparison
+from modelpivot.models.counted import counted
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
 from modelpivot.plans.baseline import choose_baseline
 from modelpivot.plans.compare import Side, compare
 from modelpivot.plans.gate import judge_comparison, judge_floors, judge_measured
 from modelpivot.stages.context import Context
+from modelpivot.stages.standing import mark_results
 from modelpivot.stages.told import told
 from modelpivot.state.runs import Journal
 
 
 def gate(context: Context, recipe: Recipe, measurements: Sequence[Measurement], release: Release | None = None) -> list[Check]:
-    """Every check; GateFailed carries all that failed. With a release the baseline counts too, and what was measured gets its standing."""
-    with told(context.journal, "gate", f"{len(recipe.floors)} floors over {len(recipe.points())} workloads") as (tell, ending):
+    """Every check; GateFailed carries all that failed, and what was measured is refused then.
+
+    With a release the baseline counts too. What passed is accepted when it is promoted, and not before.
+    """
+    what = f"{counted(len(recipe.floors), 'floor')} over {counted(len(recipe.points()), 'workload')}"
+    with told(context.journal, "gate", what) as (tell, ending):
         comparison = compare_with_baseline(context, recipe, release, tell) if release and measurements else None
         checks = judge_measured(measurements, recipe.points()) + judge_floors(measurements, recipe.floors)
         checks += judge_comparison(comparison, recipe.regression) if comparison else []
         failed = [str(check) for check in checks if not check.passed]
-        if release and measurements:
-            _mark(context, is_good=not failed, tell=tell)
+        if failed and release and measurements:
+            mark_results(context, results_of(look_back(context.state)[0], context.run.id), "refused")
         ending.finish(
-            f"{len(checks) - len(failed)} of {len(checks)} checks passed; {say_comparison(comparison)}",
+            f"{len(checks) - len(failed)} of {counted(len(checks), 'check')} passed; {say_comparison(comparison)}",
             checks=[check.model_dump(mode="json") for check in checks],
             comparison=comparison.model_dump(mode="json") if comparison else None,
         )
@@ -68,11 +74,3 @@ def say_comparison(comparison: Comparison | None) -> str:
     if comparison is None or comparison.verdict is None:
         return "no baseline of this model on this host"
     return f"against {comparison.baseline}: {comparison.verdict}"
-
-
-def _mark(context: Context, *, is_good: bool, tell: Journal) -> None:
-    """Only what was accepted is a baseline for those that come after."""
-    history, _ = look_back(context.state)
-    ids = [result.id for result in results_of(history, context.run.id)]
-    if problem := mark(context.state, ids, "accepted" if is_good else "refused"):
-        tell("warning", problem)

@@ -1,4 +1,4 @@
-"""A release's engine up to its gate, started while another one serves: its imports are done, it holds no GPU memory, and it listens nowhere.
+"""A release's engine up to its gate, started while another one serves: it has imported and configured itself, holds no GPU, and listens nowhere.
 
 <state>/releases/<id>/gate/     spec.json, open, told.json: see modelpivot/inside/gate.py, which waits there
 
@@ -14,6 +14,7 @@ from modelpivot.errors import PreconditionError
 from modelpivot.files import read_model, write_atomic
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.release import Release
+from modelpivot.plans.warm import may_wait_at_device
 from modelpivot.supervisors.protocol import Supervisor
 
 LAUNCHER = Path(__file__).resolve().parents[1] / "inside" / "gate.py"
@@ -32,6 +33,11 @@ class Told(Frozen):
     """Whether it holds a context on a GPU already: then it must not wait there."""
     warm_children: bool
     was_nice: bool
+    at_device: bool = False
+    """Whether its processes wait where they would take their devices; else it waits before its first line, its imports done."""
+
+    def __str__(self) -> str:
+        return f"{'in front of its device' if self.at_device else 'imported'} after {self.seconds:g} s"
 
 
 class GateFact(Frozen):
@@ -41,7 +47,7 @@ class GateFact(Frozen):
     told: Told | None = None
 
     def __str__(self) -> str:
-        return "at the gate" if self.told else "importing" if self.is_alive else "it ended"
+        return "at the gate" if self.told else "on its way" if self.is_alive else "it ended"
 
 
 class GatedStart:
@@ -97,7 +103,9 @@ def make_spec(release: Release) -> dict[str, object]:
     gate = release.gate
     assert gate is not None
     words = gate.model_dump(include={"preload", "registry", "warm_children"})
-    return words | {"architectures": read_architectures(release.view_dir), "nice": NICE}
+    may_run_on = may_wait_at_device(release.start.argv, release.start.environment)
+    place = {"device": gate.device if may_run_on else None, "port": release.endpoint.port}
+    return words | place | {"architectures": read_architectures(release.view_dir), "nice": NICE}
 
 
 def read_architectures(view: Path) -> list[str]:

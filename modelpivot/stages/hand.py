@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from pydantic import JsonValue
@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from modelpivot.benchmark.client import Client
 from modelpivot.errors import PivotError, SwitchFailed
 from modelpivot.files import write_atomic
-from modelpivot.models.cutover import Cutover, Phase, StepTime, Trial
+from modelpivot.models.cutover import UNTOUCHED, Cutover, Phase, StepTime, Trial
 from modelpivot.models.event import Kind
 from modelpivot.models.release import Release
 from modelpivot.stages.gated import GatedStart
@@ -57,24 +57,32 @@ class Hand:
         return self.cutover.phase == "returning"
 
     def rewrite(self, **changes: object) -> None:
-        """Change the open switch. A disk that takes no more stops nothing once the first phase is on it: what stands there already leads back."""
-        lost = self.client.result(has_open_gap=False)
-        changed = self.cutover.model_copy(update={"lost": lost, **changes})
+        """Change the open switch. A disk that takes no more stops nothing once it holds that the old release is touched: that leads back."""
         try:
-            write_cutover(self.state, changed)
+            self.record(**changes)
         except OSError as error:
-            if self.cutover.phase == "intended":
+            if self.cutover.phase in UNTOUCHED and changes.get("phase") != "returning":
                 raise
             self.tell("switch", "warning", f"the state cannot be written: {error}")
+            self.cutover = self._changed(changes)
+
+    def record(self, **changes: object) -> None:
+        """The same for what must be on disk before anything is done; OSError when it is not."""
+        changed = self._changed(changes)
+        write_cutover(self.state, changed)
         self.cutover = changed
+
+    def _changed(self, changes: Mapping[str, object]) -> Cutover:
+        return self.cutover.model_copy(update={"lost": self.client.result(has_open_gap=False), **changes})
 
     def take_reserve(self) -> None:
         """Hold some bytes of the state's disk, so that the way back can write its files when the disk fills up meanwhile."""
         write_atomic(self.state.reserve, b"\0" * RESERVE_BYTES)
 
     def free_reserve(self) -> None:
-        """Give those bytes back to the disk; nothing to do when they are free."""
-        self.state.reserve.unlink(missing_ok=True)
+        """Give those bytes back to the disk; nothing to do when they are free, or the disk takes no change at all."""
+        with contextlib.suppress(OSError):
+            self.state.reserve.unlink(missing_ok=True)
 
     def tell(self, stage: str, kind: Kind, message: str = "", **data: JsonValue) -> None:
         """Tell the run's journal; the switch goes on without it when the disk takes no more."""

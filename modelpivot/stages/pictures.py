@@ -12,6 +12,7 @@ from modelpivot.errors import PivotError
 from modelpivot.files import write_atomic, write_named
 from modelpivot.models.benchmark import StoredResult
 from modelpivot.models.comparison import Comparison
+from modelpivot.models.counted import counted
 from modelpivot.models.event import Event
 from modelpivot.models.result import RunResult
 from modelpivot.models.workload import Metric
@@ -74,7 +75,7 @@ def draw_history(results: Sequence[StoredResult], path: Path) -> None:
     of_model = [[one for one in results if (one.setup.host, one.model) == model] for model in models]
     page = Page(
         title="Benchmark history",
-        lead=f"{len(results)} results of {', '.join(sorted({one.setup.repo for one in results})) or 'nothing yet'}",
+        lead=f"{counted(len(results), 'result')} of {', '.join(sorted({one.setup.repo for one in results})) or 'nothing yet'}",
         curves=[curve for kin in of_model for curve in find_curves(kin)],
         trends=[trend for kin in of_model for trend in find_trends(kin, [one.workload.digest for one in kin], is_titled=len(models) > 1)],
         tables=_measured(results),

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
-from modelpivot.errors import PreconditionError
-from modelpivot.files import write_model
+from modelpivot.errors import PreconditionError, Unanswered
+from modelpivot.files import read_model, write_model
 from modelpivot.models.facts import Facts
+from modelpivot.models.overrides import Overrides
 from modelpivot.models.plan import Blocker, Plan
 from modelpivot.models.recipe import Recipe
 from modelpivot.plans.blockers import new_blockers
+from modelpivot.plans.overrides import tell_overrides
 from modelpivot.plans.pivot import plan_pivot
 from modelpivot.recipes import read_engine
 from modelpivot.stages.context import Context
@@ -20,6 +22,7 @@ def make_plan(context: Context, recipe: Recipe, facts: Facts | None = None) -> P
     facts = facts or preflight(context, recipe)
     with told(context.journal, "plan") as (tell, ending):
         plan = plan_pivot(recipe, context.host, facts, read_engine(recipe.engine.name))
+        plan = tell_overrides(plan, read_model(context.run.overrides, Overrides) or Overrides())
         write_model(context.run.plan, plan)
         for warning in plan.warnings:
             tell("warning", warning)
@@ -33,16 +36,18 @@ def say_plan(plan: Plan) -> str:
         return f"blocked: {'; '.join(blocker.what for blocker in plan.blockers)}"
     if plan.candidate and plan.is_no_change:
         return f"{plan.candidate.id} is current and answers: nothing to do"
-    return f"{plan.candidate.id if plan.candidate else 'no candidate'}: {', '.join(step.name for step in plan.steps)}"
+    asked = "".join(f"; asks first: {question.text}" for question in plan.questions)
+    return f"{plan.candidate.id if plan.candidate else 'no candidate'}: {', '.join(step.name for step in plan.steps)}{asked}"
 
 
 def require_clear(plan: Plan, *, is_agreed: bool) -> None:
-    """PreconditionError with every blocker and remedy, or with the questions that nobody answered. `is_agreed`: a person said yes to all of them."""
+    """PreconditionError with every blocker and remedy; Unanswered with the questions that nobody answered. `is_agreed`: a person said yes to all of them."""
     require_none(plan.blockers)
     if plan.questions and not is_agreed:
         lines = [f"\n  {question.id}: {question.text}" for question in plan.questions]
-        raise PreconditionError(
-            f"the plan asks and nobody answered; nothing was touched{''.join(lines)}",
+        raise Unanswered(
+            f"the plan asks first; nothing was touched{''.join(lines)}",
+            asks=[question.text for question in plan.questions],
             hint="say yes (--yes), or put the ids under consents in the recipe",
         )
 

@@ -1,6 +1,7 @@
 """Preflight: read everything a plan is made from. Changes nothing; a fact that cannot be read is kept with its reason."""
 
 from modelpivot.facts.everything import read_facts
+from modelpivot.models.counted import counted
 from modelpivot.models.facts import Facts
 from modelpivot.models.frozen import Unread
 from modelpivot.models.recipe import Recipe
@@ -46,6 +47,6 @@ def say_facts(facts: Facts) -> str:
     host, manifest = facts.host, facts.model.manifest
     serving = f"{host.current.id} serves" if host.current and host.current_answers is True else "nothing of ours answers"
     serving += "".join(f"; {engine.unit}, not made by modelpivot, serves" for engine in find_foreign_engines(host))
-    gpus = "GPUs unread" if isinstance(host.gpus, Unread) else f"{len(host.gpus.gpus)} GPUs"
-    files = "files unread" if isinstance(manifest, Unread) else f"{len(manifest.files)} files, {say_bytes(manifest.bytes_total)}"
+    gpus = "GPUs unread" if isinstance(host.gpus, Unread) else counted(len(host.gpus.gpus), "GPU")
+    files = "files unread" if isinstance(manifest, Unread) else f"{counted(len(manifest.files), 'file')}, {say_bytes(manifest.bytes_total)}"
     return f"{serving}; {gpus}; the model has {files}"

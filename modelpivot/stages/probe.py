@@ -1,8 +1,9 @@
 """Ask a release that just became ready its recipe's questions, and hold its log-probabilities against its own record. Called by the switch.
 
-<state>/releases/<id>/probe.json    the record: log-probabilities of its first proof
+<state>/releases/<id>/probe.json    the record: log-probabilities of each prompt, from the first proof that asked it
 """
 
+import contextlib
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -12,6 +13,7 @@ from modelpivot.facts.endpoint import Completion, Reply, complete
 from modelpivot.facts.start_log import read_start_log
 from modelpivot.files import read_model, write_model
 from modelpivot.models.benchmark import Check
+from modelpivot.models.counted import counted
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.recipe import Probe
 from modelpivot.models.release import Release
@@ -30,13 +32,13 @@ class Recorded(Frozen):
 
 
 class ProbeRecord(Frozen):
-    """What a release answered when it was first proved."""
+    """What a release answered when it was first asked and proved."""
 
     answers: list[Recorded]
 
 
 def probe(hand: Hand, release: Release) -> None:
-    """Ask every probe, `probe_s` seconds for all; SwitchFailed names the first that says no. The first proof leaves the record."""
+    """Ask every probe, `probe_s` seconds for all; SwitchFailed names the first that says no. A proof leaves in the record what is not there."""
     with hand.step("probe", release):
         asked = Aside(lambda: ask_probes(release, hand.state.release(release.id).probe_record))
 
@@ -54,7 +56,7 @@ def probe(hand: Hand, release: Release) -> None:
             deadline_s=release.deadlines.probe_s,
         )
         checks: list[JsonValue] = [check.model_dump(mode="json") for check in say_checks(release, answer)]
-        hand.tell("probe", "log", f"{len(release.probes)} probes: {answer}", release=release.id, checks=checks)
+        hand.tell("probe", "log", f"{counted(len(release.probes), 'probe')}: {answer}", release=release.id, checks=checks)
         if answer != PASSED:
             raise SwitchFailed(
                 answer, step="probe", hint="the model answers, and not as it should: look at the patches and the KV cache type"
@@ -88,9 +90,15 @@ def ask_probes(release: Release, record_path: Path) -> str:
         problem = _ask(release, question, key, record, made)
         if problem:
             return problem
-    if record is None and made:
-        write_model(record_path, ProbeRecord(answers=made))
+    _keep(record_path, record, [one for one in made if _find(record, one) is None])
     return PASSED
+
+
+def _keep(path: Path, record: ProbeRecord | None, new: list[Recorded]) -> None:
+    """Add to the record what nothing in it answers; nothing to do without any."""
+    if new:
+        with contextlib.suppress(OSError):  # on a full disk the way back must not fail for it: the next proof adds what is missing
+            write_model(path, ProbeRecord(answers=[*(record.answers if record else []), *new]))
 
 
 def _ask(release: Release, question: Probe, key: str | None, record: ProbeRecord | None, made: list[Recorded]) -> str:
@@ -122,7 +130,7 @@ def _complete(release: Release, question: Probe, key: str | None) -> Completion 
     )
 
 
-def _find(record: ProbeRecord | None, question: Probe) -> tuple[list[str], list[float]] | None:
+def _find(record: ProbeRecord | None, question: Probe | Recorded) -> tuple[list[str], list[float]] | None:
     for known in record.answers if record else ():
         if known.prompt == question.prompt and known.max_tokens == question.max_tokens:
             return known.tokens, known.logprobs

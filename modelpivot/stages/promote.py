@@ -3,6 +3,7 @@
 from modelpivot.errors import PreconditionError
 from modelpivot.models.cutover import Cutover
 from modelpivot.stages.context import Context
+from modelpivot.stages.standing import settle_standing
 from modelpivot.stages.switch import follow_switch, is_closed
 from modelpivot.stages.told import told
 from modelpivot.state.cutovers import ask_decision, read_cutover
@@ -22,4 +23,5 @@ def promote(context: Context, *, reason: str = "promoted") -> Cutover:
         ask_decision(context.state, "promote", reason=reason)
         closed = follow_switch(context, cutover, until=is_closed)
         ending.finish(f"{cutover.to_release}: {closed.outcome}")
+    settle_standing(context, closed)
     return closed

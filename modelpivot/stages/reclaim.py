@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from modelpivot.errors import GateFailed, PreconditionError
 from modelpivot.facts.reclaimable import read_reclaimable, read_roots
 from modelpivot.files import write_model
+from modelpivot.models.counted import counted
 from modelpivot.models.reclaim import Gone, Item, Kind, Reclaimed, ReclaimPlan
 from modelpivot.models.size import say_bytes
 from modelpivot.operations.reclaim import reclaim_items, settle_interrupted
@@ -45,7 +46,7 @@ def say_plan(made: ReclaimPlan) -> str:
     """One line for a person."""
     named = sum(item.ask == "named" for item in made.items)
     note = f", {named} of them only by name" if named else ""
-    return f"{len(made.items)} things may go, {say_bytes(made.offered_bytes)} at least{note}; {len(made.kept)} stay"
+    return f"{counted(len(made.items), 'thing')} may go, {say_bytes(made.offered_bytes)} at least{note}; {counted(len(made.kept), 'stays', 'stay')}"
 
 
 def require_offered(made: ReclaimPlan, agreed: Agreed) -> None:
@@ -74,7 +75,7 @@ def reclaim(context: Context, made: ReclaimPlan, agreed: Agreed, *, given_up: Co
     chosen = require_agreed(made, agreed)
     acquire_lock(context.state, run_id=context.run.id, what=f"reclaim {context.run.id}")
     try:
-        with told(context.journal, "reclaim", f"{len(chosen)} things, {say_bytes(promised(chosen))}") as (tell, ending):
+        with told(context.journal, "reclaim", f"{counted(len(chosen), 'thing')}, {say_bytes(promised(chosen))}") as (tell, ending):
             _refuse_open_switch(context)
             for problem in settle_interrupted(context.state, read_roots(context.host)):
                 tell("warning", problem)
@@ -103,13 +104,13 @@ def promised(items: Sequence[Item]) -> int:
 
 def say_done(done: Reclaimed) -> str:
     """One line for a person."""
-    stays = f"; {len(done.failed)} things stay" if done.failed else ""
-    gone = len(done.items) - len(done.failed)
-    return f"{gone} things are gone: {say_bytes(max(0, done.freed_bytes))} measured free, {say_bytes(done.promised_bytes)} promised{stays}"
+    stays = f"; {counted(len(done.failed), 'thing stays', 'things stay')}" if done.failed else ""
+    gone = counted(len(done.items) - len(done.failed), "thing is gone", "things are gone")
+    return f"{gone}: {say_bytes(max(0, done.freed_bytes))} measured free, {say_bytes(done.promised_bytes)} promised{stays}"
 
 
 def _say_nothing(made: ReclaimPlan) -> str:
-    return f"a yes is not enough for any of the {len(made.items)} things that may go: --agree ID" if made.items else "nothing may go"
+    return f"a yes is not enough for what may go ({counted(len(made.items), 'thing')}): --agree ID" if made.items else "nothing may go"
 
 
 def _refuse_open_switch(context: Context) -> None:

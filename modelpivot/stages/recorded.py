@@ -15,7 +15,8 @@ from modelpivot.stages.report import write_report
 class LastWord:
     """How the run ended well; filled in on the way."""
 
-    outcome: RunOutcome = "staged"
+    outcome: RunOutcome = "no_change"
+    """Nothing was to do, as long as nobody says more; a switch says its own word."""
     message: str = ""
 
 

@@ -3,14 +3,16 @@
 Runs at boot and by hand. A run that follows a switch does the first half itself.
 """
 
+from collections.abc import Sequence
+
 from modelpivot.errors import HostHeld
 from modelpivot.host import own_process_id
 from modelpivot.models.cutover import Cutover
 from modelpivot.models.host import HostConfig
 from modelpivot.stages.context import Context
-from modelpivot.stages.standing_down import start_again
-from modelpivot.stages.switch import follow_switch, holder_of, is_closed, launch_switch, start_switch
-from modelpivot.state.cutovers import read_cutover, write_cutover
+from modelpivot.stages.standing_down import say_started, start_again
+from modelpivot.stages.switch import follow_switch, holder_of, is_closed, launch_switch, switch_over
+from modelpivot.state.cutovers import finish_closing, read_cutover, write_cutover
 from modelpivot.state.lock import read_lock
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.releases import read_book, read_current, read_release
@@ -23,6 +25,7 @@ def recover(context: Context) -> Cutover | None:
 
     HostHeld when another run holds the host.
     """
+    finish_closing(context.state)
     cutover = read_cutover(context.state)
     if cutover is None:
         return _start_current(context)
@@ -32,15 +35,27 @@ def recover(context: Context) -> Cutover | None:
     return follow_switch(context, cutover, until=is_closed)
 
 
+def say_recovered(context: Context, again: Sequence[str]) -> str:
+    """What it came to without a switch. `again`: what had been stopped by name and runs again."""
+    if again:
+        return say_started(again)
+    if open_cutover := read_cutover(context.state):
+        return f"process {open_cutover.switch.pid if open_cutover.switch else '?'} carries the open switch out: modelpivot watch shows it"
+    book = read_book(context.state)
+    return f"nothing is left open, and {book.current} runs" if book.current else "nothing is left open, and this host has no release yet"
+
+
 def recover_at_boot(host: HostConfig, state: StatePaths) -> Cutover | None:
-    """The open switch, handed to a process that takes it back and outlives this one; None: none is open. Its new release stays down from here on.
+    """The open switch, handed to a process that takes it back and outlives this one; None: none is open. Its new release stays down from here on,
+    where there is one to go back to.
 
     Runs before systemd starts any unit of ours; whatever it waited for would wait for it.
     """
+    finish_closing(state)
     cutover = read_cutover(state)
     if cutover is None or holder_of(cutover) is not None:
         return None
-    if cutover.to_release != cutover.from_release:
+    if cutover.from_release is not None and cutover.to_release != cutover.from_release:
         supervisor, new = choose_supervisor(host, state), read_release(state, cutover.to_release)
         supervisor.disable(new)
         supervisor.stop(new, timeout_s=new.deadlines.stop_s)
@@ -61,10 +76,15 @@ def _with_our_token(context: Context, cutover: Cutover) -> Cutover:
 
 
 def _start_current(context: Context) -> Cutover | None:
-    if read_book(context.state).stopped is not None:
-        return start_again(context)
+    """The current release if it is down, then all that was stopped by name."""
+    book = read_book(context.state)
+    closed = None if book.is_current_stopped else _start_down(context)
+    is_lost = closed is not None and closed.outcome != "promoted"
+    return closed if is_lost or not book.stopped else start_again(context) or closed
+
+
+def _start_down(context: Context) -> Cutover | None:
     current = read_current(context.state)
     if current is None or choose_supervisor(context.host, context.state).status(current).state == "running":
         return None
-    cutover = start_switch(context, to=current, frm=None, confirm="automatic")
-    return follow_switch(context, cutover, until=is_closed)
+    return switch_over(context, to=current, frm=None)

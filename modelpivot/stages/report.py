@@ -41,6 +41,7 @@ WORST_FIRST = (
 )
 SWITCH_CODES = {"promoted": ExitCode.DONE, "returned": ExitCode.SWITCHED_BACK, "nothing_serves": ExitCode.NOTHING_SERVES}
 SAID_NO: tuple[RunOutcome, ...] = ("regressed", "failed_to_start")
+WENT_BACK = ("returned", "nothing_serves")
 BLOCKED = (ExitCode.BLOCKED, ExitCode.HELD, ExitCode.USAGE)
 
 _CHECKS = TypeAdapter(list[Check])
@@ -66,7 +67,7 @@ def report(state: StatePaths, run_id: str) -> RunResult:
         gate=_gate(last),
         released=released,
         previous=moved.from_release if moved and released == moved.to_release else read_book(state).previous,
-        attempted=moved.to_release if moved and outcome in ("returned", "nothing_serves") else None,
+        attempted=moved.to_release if moved and moved.outcome in WENT_BACK else None,
         base_url=_base_url(state, released),
         downtime_s=moved.lost.downtime_s if moved else None,
         lost_requests=moved.lost.lost_requests if moved else None,
@@ -75,6 +76,7 @@ def report(state: StatePaths, run_id: str) -> RunResult:
         patched=_collect(events, "patched", _PATCHED),
         benchmark=_collect(events, "measurements", _MEASUREMENTS),
         cause=list(cutover.cause) if cutover and cutover.cause else _texts(last, "cause"),
+        asks=_texts(last, "asks"),
         flow_run_id=_text(began.get("flow_run_id")),
         flow_run_url=_text(began.get("flow_run_url")),
         upgrade=read_model(state.run(run_id).upgrade, UpgradeResult),
@@ -129,13 +131,18 @@ def _judge_outcome(cutover: Cutover | None, last: Event | None, *, is_alive: boo
     if (cutover and cutover.outcome is None) or (last is None and is_alive):
         return "open"
     if cutover and cutover.outcome and cutover.outcome != "not_started":
-        return cutover.outcome
+        return "rolled_back" if _was_asked_back(last) else cutover.outcome
     if last is None:
         return "interrupted"
     if last.kind == "finished":
         return TypeAdapter[RunOutcome](RunOutcome).validate_python(last.data.get("outcome"))
     code = last.data.get("exit_code")
     return "interrupted" if code == ExitCode.INTERRUPTED else "blocked" if code in BLOCKED else "failed"
+
+
+def _was_asked_back(last: Event | None) -> bool:
+    """Whether the run was there to bring the release before back, and says that it did."""
+    return last is not None and last.kind == "finished" and last.data.get("outcome") == "rolled_back"
 
 
 def _exit_code(outcome: RunOutcome, cutover: Cutover | None, last: Event | None) -> int:
@@ -152,7 +159,7 @@ def _exit_code(outcome: RunOutcome, cutover: Cutover | None, last: Event | None)
 def _message(outcome: RunOutcome, cutover: Cutover | None, last: Event | None) -> str:
     if outcome == "open":
         return f"the switch to {cutover.to_release} is {cutover.phase}" if cutover else "the run goes on"
-    if cutover and outcome in ("returned", "nothing_serves"):
+    if cutover and outcome in WENT_BACK:
         return cutover.reason
     if last:
         return last.message
@@ -168,7 +175,7 @@ def _serving(state: StatePaths, cutover: Cutover | None) -> str | None:
     """The release that answers, by the records: a closed switch says so itself, an open one by its phase."""
     if cutover is None or cutover.outcome == "not_started" or cutover.is_beside:
         book = read_book(state)
-        return None if book.stopped and book.stopped.name == book.current else book.current
+        return None if book.is_current_stopped else book.current
     if cutover.outcome is None:
         before = dict.fromkeys(("intended", "warming", "draining"), cutover.from_release)
         return (before | {"unconfirmed": cutover.to_release}).get(cutover.phase)

@@ -1,43 +1,53 @@
 """Back to the release before: an open switch is asked to return, otherwise the releases are exchanged once more."""
 
+from collections.abc import Sequence
+
 from modelpivot.errors import PreconditionError
 from modelpivot.models.cutover import Cutover
-from modelpivot.models.release import Release, Stopped
+from modelpivot.models.release import Release
 from modelpivot.stages.context import Context
+from modelpivot.stages.standing import settle_standing
 from modelpivot.stages.standing_down import start_again
-from modelpivot.stages.switch import follow_switch, is_closed, start_switch
+from modelpivot.stages.switch import follow_switch, is_closed, switch_over
 from modelpivot.state.cutovers import ask_decision, read_cutover
 from modelpivot.state.paths import StatePaths
 from modelpivot.state.releases import read_book, read_release
 
+NOTHING_MOVED = "what was tried is gone; what serves was not touched"
 
-def rollback(context: Context, *, reason: str = "asked for") -> Cutover:
-    """The closed switch. An open one comes back `returned`; what was stopped by name serves again; otherwise the release before is `promoted`.
 
-    PreconditionError without a release before, or when the switch to it did not begin: nothing was touched.
+def rollback(context: Context, *, reason: str = "somebody asked for it (rollback)") -> Cutover | None:
+    """The closed switch. An open one comes back `returned`; what was stopped by name serves again, without a switch (None) where it is no release
+    or had not stopped yet; otherwise the release before is `promoted`.
+
+    PreconditionError without a release before, or when the switch to it did not begin: nothing was touched. Else as `start_again`.
     """
     if cutover := read_cutover(context.state):
         ask_decision(context.state, "return", reason=reason)
-        return follow_switch(context, cutover, until=is_closed)
-    if (stopped := read_book(context.state).stopped) is not None:
-        return _undo_cleanup(context, stopped)
+        closed = follow_switch(context, cutover, until=is_closed)
+        settle_standing(context, closed)
+        return closed
+    if read_book(context.state).stopped:
+        return start_again(context)
     current, previous = read_pair(context.state)
-    cutover = start_switch(context, to=previous, frm=current, confirm="automatic")
-    closed = follow_switch(context, cutover, until=is_closed)
-    if closed.outcome == "not_started":
-        raise PreconditionError(f"the switch did not begin: {closed.reason}", hint="nothing was touched; mend it, then roll back again")
-    return closed
+    return switch_over(context, to=previous, frm=current)
 
 
-def _undo_cleanup(context: Context, stopped: Stopped) -> Cutover:
-    """What was stopped by name serves again: it is what served before."""
-    again = start_again(context) if stopped.is_release else None
-    if again is None:
-        what = "was never adopted, so that no switch leads back to it" if not stopped.is_release else "had not stopped yet: it serves on"
-        raise PreconditionError(
-            f"{stopped.name} was stopped by name and {what}", hint="`modelpivot recover` starts what was stopped by name"
-        )
-    return again
+def is_rolled_back(context: Context, closed: Cutover) -> bool:
+    """Whether the closed switch of a rollback came to what was asked for; else the reason is its own, or it was promoted in that very moment."""
+    return closed.outcome == ("promoted" if closed.run_id == context.run.id else "returned")
+
+
+def say_rolled_back(closed: Cutover | None, again: Sequence[str] = ()) -> str:
+    """What serves after it, in one line. `again`: what had been stopped by name and runs again."""
+    back = None if closed is None else closed.from_release if closed.outcome == "returned" else closed.to_release
+    names = [*([back] if back else []), *(name for name in again if name != back)]
+    return f"{', '.join(names)} {'serves' if len(names) == 1 else 'serve'} again" if names else NOTHING_MOVED
+
+
+def say_kept(closed: Cutover) -> str:
+    """Why it did not come to that, in one line."""
+    return f"{closed.to_release} was promoted in that very moment and serves" if closed.outcome == "promoted" else closed.reason
 
 
 def read_pair(state: StatePaths) -> tuple[Release | None, Release]:

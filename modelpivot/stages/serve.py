@@ -1,6 +1,7 @@
 """Start a release and wait until it generates. Called by the switch."""
 
 import time
+from pathlib import Path
 
 from modelpivot.errors import SwitchFailed
 from modelpivot.facts.readiness import Ladder, read_ready
@@ -15,6 +16,8 @@ from modelpivot.supervisors.process import read_api_key
 GROWTH_BYTES = 16_000_000
 """Memory that counts as progress."""
 MEMORY_EVERY_S = 1.0
+HELD_UP = "waiting"
+"""Phase of a start that systemd has not come to yet."""
 LOG_PAUSE = 3
 """Times as long as reading the log took, it is left alone: a flooded one must not keep us from seeing a death."""
 
@@ -61,15 +64,26 @@ class StartWatch:
 
     def read(self) -> StartFact:
         """One look. The log is read after the process, so that a dead engine's last words are in it."""
-        is_alive = self._hand.supervisor.status(self._release).state == "running"
+        status = self._hand.supervisor.status(self._release)
+        if status.is_held_up:
+            return self._read_held_up()
+        is_alive = status.state == "running"
         if self._has_new_phase(is_last=not is_alive) | self._has_more_memory():
             self._progress_at = time.monotonic()
         ready = self._ladder.last if is_alive else Readiness(missing="process", found="it ended")
         return StartFact(is_alive=is_alive, phase=self._phase, ready=ready, quiet_s=time.monotonic() - self._progress_at)
 
+    def _read_held_up(self) -> StartFact:
+        """Its engine was not executed yet: neither silence nor log are its own, and only `ready_max_s` counts."""
+        self._progress_at, self._log_size = time.monotonic(), _size(self._log)
+        if self._phase.word != HELD_UP:
+            self._phase = StartPhase(word=HELD_UP)
+            self._hand.tell("ready", "progress", "the unit waits for what systemd starts before its engine", release=self._release.id)
+        return StartFact(is_alive=True, phase=self._phase, ready=self._ladder.last, quiet_s=0.0)
+
     def _has_new_phase(self, *, is_last: bool) -> bool:
         self._log = self._hand.supervisor.log_path(self._release)
-        size, began = self._log.stat().st_size if self._log.exists() else 0, time.monotonic()
+        size, began = _size(self._log), time.monotonic()
         if size == self._log_size or (began < self._log_not_before and not is_last):
             return False
         before, self._log_size, self._phase = self._phase, size, read_start_log(self._log)
@@ -94,9 +108,15 @@ class StartWatch:
 
     def with_cause(self, error: SwitchFailed) -> SwitchFailed:
         """The same error with the engine's words for the cause, or its last ones where it named none."""
+        if self._phase.word == HELD_UP:
+            return error
         cause = error.cause or read_start_log(self._log).cause or read_last_lines(self._log, 5)
         return SwitchFailed(error.message, step="ready", cause=cause, hint=error.hint)
 
     def close(self) -> None:
         """Look no more."""
         self._ladder.close()
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

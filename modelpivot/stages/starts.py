@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from modelpivot.errors import SwitchFailed
 from modelpivot.models.benchmark import Check, Measurement, Standing
 from modelpivot.models.comparison import Comparison
+from modelpivot.models.cutover import Cutover
 from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release
 from modelpivot.plans.gate import judge_comparison, judge_floors, judge_measured
@@ -26,22 +27,23 @@ def measure_starts(
     measurements: list[Measurement] = []
     comparison: Comparison | None = None
     for number in range(starts):
-        if number:
-            restart(context, release)
+        switched = restart(context, release) if number else None
         digest = recipe_digest(recipe)
-        measurements += measure(context, release, recipe.workloads, recipe_digest=digest, standing=standing)
+        measurements += measure(context, release, recipe.workloads, recipe_digest=digest, standing=standing, started_by=switched)
         comparison = compare_with_baseline(context, recipe, release, context.journal.stage("gate"), looks=starts if is_eager else 1)
         if is_eager and (comparison is None or comparison.verdict != "cannot tell"):
             break
     return measurements, comparison
 
 
-def restart(context: Context, release: Release) -> None:
-    """The same release, started again by a switch to itself: stopped, proved gone, started, ready, probed. SwitchFailed when it is not up after."""
+def restart(context: Context, release: Release) -> Cutover:
+    """The same release, started again by a switch to itself, closed: stopped, proved gone, started, ready, probed. SwitchFailed when it is not up
+    after."""
     cutover = start_switch(context, to=release, frm=release, confirm="automatic")
     closed = follow_switch(context, cutover, until=is_closed)
     if closed.outcome != "promoted":
         raise SwitchFailed(f"{release.id} was started again for a measurement: {closed.outcome}, {closed.reason}", cause=closed.cause)
+    return closed
 
 
 def judge(recipe: Recipe, measurements: Sequence[Measurement], comparison: Comparison | None) -> list[Check]:

@@ -1,9 +1,7 @@
 """Stop a release and prove that nothing of it is left: no process, no listener on the port, no GPU memory. Called by the switch."""
 
-import os
-import shutil
-
 from modelpivot.facts.gpus import read_gpus
+from modelpivot.facts.parts import read_missing_parts
 from modelpivot.facts.services import read_listeners
 from modelpivot.models.facts import Gpus, Listener
 from modelpivot.models.frozen import Unread
@@ -79,15 +77,8 @@ def name_blockers(supervisor: Supervisor, frm: Release | None, to: Release) -> l
 
 
 def _name_missing(release: Release) -> list[str]:
-    engine = release.start.argv[0]
-    found = [] if shutil.which(engine) else [f"the engine {engine} is not there"]
-    paths = dict.fromkeys((release.view_dir, release.start.working_directory))
-    # a foreign unit may serve one file
-    found += [f"{path} is not there" for path in paths if not (path.exists() if release.origin == "adopted" else path.is_dir())]
-    key = release.endpoint.api_key_file
-    found += [f"the API key {key} cannot be read"] if key and not os.access(key, os.R_OK) else []
     remedy = f"put it back for {release.name}" if release.origin == "adopted" else "run the recipe again, `modelpivot run` brings it back"
-    return [f"{words}: {remedy}" for words in found]
+    return [f"{words}: {remedy}" for words in read_missing_parts(release)]
 
 
 def _without(gpus: Gpus, pids: set[int]) -> Gpus:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
-from modelpivot.errors import PreconditionError, SwitchFailed
+from modelpivot.errors import CommandFailed, PivotError, PreconditionError, SwitchFailed
 from modelpivot.facts.start_log import read_last_lines
 from modelpivot.files import write_model
 from modelpivot.host import is_alive
@@ -62,11 +62,12 @@ def start_switch(
     )
     choose_supervisor(context.host, state).prepare(to)
     write_intent(state, cutover)
-    attach_run(state, context.run.id)
     try:
+        attach_run(state, context.run.id)
         launch_switch(context.host, state, cutover)
-    except SwitchFailed as error:
-        _close_untouched(state, cutover, error.message)
+    except (PivotError, OSError) as error:
+        with contextlib.suppress(OSError):  # what cannot be closed goes forward no more once this run lets go of the host
+            _close_untouched(state, cutover, str(getattr(error, "message", error)))
         raise
     return read_cutover_of_run(state, context.run.id) or cutover
 
@@ -143,12 +144,12 @@ def follow_switch(
 
     def read() -> Cutover:
         nonlocal has_asked, deaths
-        now = _read(context, cutover)
+        now, is_orphan = _look(context, cutover)
         if not has_asked and now.phase != "closed" and is_stopping():
             has_asked = True
             with contextlib.suppress(PreconditionError):  # closed in this very moment: its outcome is read next
                 ask_decision(context.state, "return", reason=f"run {context.run.id} was interrupted")
-        if now.phase != "closed" and is_dead(context.state, now):
+        if is_orphan:
             deaths += 1
             _recover(context, now, deaths)
         return now
@@ -165,6 +166,14 @@ def follow_switch(
     return followed
 
 
+def switch_over(context: Context, *, to: Release, frm: Release | None) -> Cutover:
+    """A switch that needs nobody's word, followed to its end. PreconditionError when it did not begin: nothing was touched."""
+    closed = follow_switch(context, start_switch(context, to=to, frm=frm, confirm="automatic"), until=is_closed)
+    if closed.outcome == "not_started":
+        raise PreconditionError(f"the switch did not begin: {closed.reason}", hint="nothing was touched; mend it, then say it again")
+    return closed
+
+
 def is_unconfirmed(cutover: Cutover) -> bool:
     """For `follow_switch`: the new release serves and waits for a decision."""
     return cutover.phase == "unconfirmed"
@@ -173,6 +182,15 @@ def is_unconfirmed(cutover: Cutover) -> bool:
 def is_closed(cutover: Cutover) -> bool:
     """For `follow_switch`: the switch is over."""
     return cutover.phase == "closed"
+
+
+def _look(context: Context, cutover: Cutover) -> tuple[Cutover, bool]:
+    """The switch, and whether nobody carries it out; it may be closed, or in other hands, between two looks."""
+    now = _read(context, cutover)
+    if now.phase == "closed" or not is_dead(context.state, now):
+        return now, False
+    again = _read(context, cutover)
+    return again, again.phase != "closed" and is_dead(context.state, again)
 
 
 def _read(context: Context, cutover: Cutover) -> Cutover:
@@ -194,8 +212,12 @@ def _recover(context: Context, cutover: Cutover, deaths: int) -> None:
             cause=read_last_lines(log, 5),
             hint=f"mend what {log} says, then `modelpivot rollback`; modelpivot status tells what serves",
         )
-    context.journal.stage("switch")("warning", f"the switch process died in phase {cutover.phase}; going back")
-    launch_switch(context.host, context.state, cutover, is_back=True)
+    tell = context.journal.stage("switch")
+    tell("warning", f"the switch process died in phase {cutover.phase}; going back")
+    try:
+        launch_switch(context.host, context.state, cutover, is_back=True)
+    except (SwitchFailed, CommandFailed) as error:  # looked at again, and counted as a death more
+        tell("warning", f"{error.message}; trying again")
 
 
 def _take_home(context: Context, closed: Cutover) -> None:

@@ -18,9 +18,9 @@ def start_trial(context: Context, *, to: Release, frm: Release | None, turn_at: 
 
     PreconditionError where what serves was stopped by name: a trial ends with it up again, and only a person's word may start it.
     """
-    if (stopped := read_book(context.state).stopped) is not None:
+    if (book := read_book(context.state)).is_current_stopped:
         raise PreconditionError(
-            f"{stopped.name} was stopped by name, and a trial would start it", hint="modelpivot recover starts it again"
+            f"{book.current} was stopped by name, and a trial would start it", hint="modelpivot recover starts it again"
         )
     return start_switch(context, to=to, frm=frm, trial=Trial(turn_at=turn_at, back_by=back_by))
 

@@ -44,7 +44,7 @@ def _exchange(hand: Hand, goes: Release, comes: Release) -> Release:
     stop(hand, goes, name="stop tried")
     hand.enter("freeing")
     prove_free(hand, goes, comes)
-    hand.rewrite(to_release=comes.id)
+    hand.record(to_release=comes.id)
     bring_up(hand, comes)
     record_proved(hand.state, comes.id)
     return comes

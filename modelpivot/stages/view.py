@@ -7,14 +7,16 @@ from pydantic import JsonValue
 
 from modelpivot.errors import PreconditionError
 from modelpivot.files import safe_join
+from modelpivot.models.counted import counted
 from modelpivot.models.manifest import Manifest
 from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Patch
 from modelpivot.models.release import Release
 from modelpivot.plans.patching import apply_patches, describe_patched
+from modelpivot.plans.release import changed_settings
 from modelpivot.stages.context import Context
 from modelpivot.stages.told import told
-from modelpivot.state.releases import read_release, write_release
+from modelpivot.state.releases import keep_recipe, read_release, write_release
 from modelpivot.weights.patched import fetched_file, read_record
 from modelpivot.weights.view import is_view_right, make_view
 
@@ -33,10 +35,25 @@ def freeze(context: Context, plan: Plan) -> Release:
             if patch.file in patched:
                 tell("log", f"{patch.file}: {patch.pointer} {'removed' if patch.remove else 'set'}: {patch.why}")
         release, is_frozen = _write(context, candidate)
-        message = f"{candidate.view_dir}: {len(manifest.files)} files, {len(patched)} patched"
+        keep_recipe(context.state, release.id, plan.recipe)
+        message = f"{candidate.view_dir}: {counted(len(manifest.files), 'file')}, {len(patched)} patched"
         files: JsonValue = [file.model_dump(mode="json") for file in describe_patched(texts, patched, candidate.patches)]
         (ending.nothing_to_do if is_there and is_frozen else ending.finish)(message, patched=files)
     return release
+
+
+def refreeze(context: Context, plan: Plan) -> list[str]:
+    """The settings of the recipe (probes, deadlines, hooks) in the record of the release that serves it already; which of them differed.
+
+    Its id stays and nothing that serves is touched: they count from its next switch. Nothing to do where none differs.
+    """
+    if plan.candidate is None:
+        return []
+    frozen, candidate = read_release(context.state, plan.candidate.id), plan.candidate
+    if names := changed_settings(frozen, candidate):
+        write_release(context.state, frozen.model_copy(update={name: getattr(candidate, name) for name in names}))
+        context.journal.stage("record")("finished", f"{frozen.id}: {', '.join(names)} of the recipe, from its next switch on")
+    return names
 
 
 def fetched_texts(candidate: Release, manifest: Manifest) -> dict[str, str]:

@@ -7,15 +7,19 @@ import os
 import sys
 
 from modelpivot.errors import PivotError, SwitchFailed
+from modelpivot.facts.gpus import read_gpus
 from modelpivot.facts.memory import read_available_memory
+from modelpivot.facts.start_log import read_last_lines, read_start_log
 from modelpivot.lifeline import Child
-from modelpivot.models.frozen import Frozen
+from modelpivot.models.frozen import Frozen, Unread
+from modelpivot.models.gpu import Gpus
 from modelpivot.models.release import Release
 from modelpivot.operations import page_cache
 from modelpivot.operations.page_cache import weight_bytes
 from modelpivot.plans.warm import judge_warm, refuse_gate, refuse_reading
-from modelpivot.stages.gated import GatedStart, GateFact
+from modelpivot.stages.gated import GatedStart, GateFact, Told
 from modelpivot.stages.hand import Hand
+from modelpivot.supervisors.protocol import Supervisor
 
 STEP = "warm"
 
@@ -33,6 +37,10 @@ def warm(hand: Hand, frm: Release | None, to: Release) -> None:
     try:
         with hand.step(STEP, to):
             _wait(hand, to, reader, gated)
+    except BaseException:
+        if gated is not None:
+            gated.close()
+        raise
     finally:
         if reader is not None:
             reader.end(grace_s=0)
@@ -101,11 +109,28 @@ def _wait(hand: Hand, to: Release, reader: Child | None, gated: GatedStart | Non
 def _take_or_leave(hand: Hand, to: Release, gated: GatedStart) -> None:
     """Keep an engine that waits at its gate as it should; end any other."""
     fact = gated.read()
-    if fact.is_alive and fact.told and not fact.told.cuda:
+    why = refuse_told(hand.supervisor, to, fact.told) if fact.is_alive and fact.told else _say_missing(hand, to, fact)
+    if not why:
         hand.gated = gated
-        hand.tell(STEP, "log", f"{to.id} waits at its gate, imported in {fact.told.seconds:g} s", release=to.id)
+        hand.tell(STEP, "log", f"{to.id} waits at its gate, {fact.told}", release=to.id)
         return
-    why = "it holds a GPU context already" if fact.told and fact.told.cuda else f"the engine did not come to its gate: {fact}"
     gated.close()
     hand.supervisor.stop(to, timeout_s=to.deadlines.stop_s)
     hand.tell(STEP, "warning", f"{to.id} will be started plain: {why}", release=to.id)
+
+
+def refuse_told(supervisor: Supervisor, to: Release, told: Told) -> str:
+    """Why it must not wait: by its own word, or by the driver's, which also knows of what holds a GPU without torch."""
+    if told.cuda:
+        return "it holds a GPU context already"
+    gpus = read_gpus() if to.gpus else Gpus()
+    own = {process.pid for process in supervisor.processes(to)}
+    held = [] if isinstance(gpus, Unread) else [process.pid for process in gpus.processes if process.pid in own]
+    return f"its process {held[0]} is on a GPU already" if held else ""
+
+
+def _say_missing(hand: Hand, to: Release, fact: GateFact) -> str:
+    """That it did not come, and the engine's own words when it ended: they tell what the plain start will meet too."""
+    log = hand.supervisor.log_path(to)
+    words = [] if fact.is_alive else (read_start_log(log).cause or read_last_lines(log, 1))[-1:]
+    return ": ".join(["the engine did not come to its gate", str(fact), *words])

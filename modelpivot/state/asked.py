@@ -7,7 +7,7 @@
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from modelpivot.waiting import WaitedTooLong, wait_for
@@ -15,15 +15,10 @@ from modelpivot.waiting import WaitedTooLong, wait_for
 
 def ask_counted(path: Path | None, ask: Callable[[], str]) -> str:
     """What `ask` returns, counted when it was answered (empty). A count that cannot be written loses a benchmark, never a request."""
-    try:
-        handle = _open(path) if path else None
-    except OSError:
-        handle = None
-    if path is None or handle is None:
+    handle = _take_turn(path) if path else None
+    if handle is None:
         return ask()
     try:
-        _pass_gate(path)
-        fcntl.flock(handle, fcntl.LOCK_SH)
         problem = ask()
         if not problem:
             with suppress(OSError):
@@ -45,6 +40,18 @@ def counted_exactly(path: Path, *, timeout_s: float) -> Iterator[int]:
     finally:
         os.close(count)
         os.close(gate)
+
+
+def _take_turn(path: Path) -> int | None:
+    """The count, held so that nobody reads it meanwhile; None: it cannot be written."""
+    with ExitStack() as open_files, suppress(OSError):
+        handle = _open(path)
+        open_files.callback(os.close, handle)
+        _pass_gate(path)
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        open_files.pop_all()
+        return handle
+    return None
 
 
 def _pass_gate(path: Path) -> None:

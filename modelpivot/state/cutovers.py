@@ -3,7 +3,7 @@
 import time
 
 from modelpivot.errors import HostHeld, PreconditionError, UsageError
-from modelpivot.files import guarded, read_model, write_model
+from modelpivot.files import guarded, read_model, sync_directory, write_model
 from modelpivot.host import is_alive, own_process_id
 from modelpivot.models.cutover import Cutover, Decision, ProcessId
 from modelpivot.models.frozen import Frozen
@@ -44,8 +44,17 @@ def close_cutover(state: StatePaths, cutover: Cutover) -> None:
     """Move the switch, with its outcome, to its run; afterwards none is open."""
     write_model(state.run(cutover.run_id).cutover, cutover)
     state.cutover.unlink(missing_ok=True)
+    sync_directory(state.cutover.parent)
     state.decision.unlink(missing_ok=True)
     state.attached.unlink(missing_ok=True)
+
+
+def finish_closing(state: StatePaths) -> None:
+    """Close what its run's folder holds as closed already: the machine, or the process, went down between the two. Nothing to do without such."""
+    cutover = read_cutover(state)
+    closed = read_model(state.run(cutover.run_id).cutover, Cutover) if cutover else None
+    if cutover and closed and closed.id == cutover.id and closed.phase == "closed":
+        close_cutover(state, closed)
 
 
 def ask_decision(state: StatePaths, decision: str, *, reason: str, release: str | None = None) -> Decision:

@@ -9,8 +9,9 @@ import secrets
 from modelpivot.errors import HostHeld
 from modelpivot.files import guarded, read_model, write_model
 from modelpivot.host import is_alive, own_process_id
-from modelpivot.models.cutover import ProcessId
+from modelpivot.models.cutover import UNTOUCHED, Cutover, ProcessId
 from modelpivot.models.frozen import Frozen
+from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.paths import StatePaths
 
 
@@ -30,10 +31,15 @@ def read_lock(state: StatePaths) -> Lock | None:
     return lock if lock and is_alive(lock.holder) else None
 
 
-def acquire_lock(state: StatePaths, *, run_id: str, what: str) -> Lock:
-    """Hold the host for this process. HostHeld says who holds it. Nothing to do when this process holds it already."""
+def acquire_lock(state: StatePaths, *, run_id: str, what: str, is_recovering: bool = False) -> Lock:
+    """Hold the host for this process. HostHeld says who holds it. Nothing to do when this process holds it already.
+
+    A switch that died after it touched what serves keeps the host for the process that takes it back; only who recovers it may hold it before.
+    """
     with guarded(state.guard):
         held, me = read_lock(state), own_process_id()
+        if not is_recovering:
+            _refuse_half_done(read_cutover(state), held)
         if held and held.holder != me:
             raise HostHeld(
                 f"this host is held by {held.what} (process {held.holder.pid})",
@@ -42,6 +48,14 @@ def acquire_lock(state: StatePaths, *, run_id: str, what: str) -> Lock:
         lock = held or Lock(holder=me, token=secrets.token_hex(16), run_id=run_id, what=what)
         write_model(state.lock, lock)
         return lock
+
+
+def _refuse_half_done(cutover: Cutover | None, held: Lock | None) -> None:
+    if cutover and cutover.phase not in UNTOUCHED and not (held and held.token == cutover.lock_token):
+        raise HostHeld(
+            f"the switch from {cutover.from_release or 'nothing'} to {cutover.to_release} died in phase {cutover.phase} and is to be taken back first",
+            hint="wait for it (modelpivot watch); `modelpivot recover` takes it back where nobody does; nothing was changed",
+        )
 
 
 def take_over_lock(state: StatePaths, *, token: str, run_id: str, what: str) -> Lock:

@@ -31,6 +31,11 @@ class RunPaths:
         return self.root / "candidate.yaml"
 
     @property
+    def overrides(self) -> Path:
+        """What the run does differently from its recipe."""
+        return self.root / "overrides.json"
+
+    @property
     def plan(self) -> Path:
         """The plan in force."""
         return self.root / "plan.json"
@@ -66,6 +71,11 @@ class RunPaths:
         return self.root / "benchmark"
 
     @property
+    def staged(self) -> Path:
+        """The candidate that the run completed beside what serves."""
+        return self.root / "staged.json"
+
+    @property
     def passed(self) -> Path:
         """What the candidate of this run's switch was measured at, written when the gate said yes."""
         return self.root / "passed.json"
@@ -90,6 +100,11 @@ class ReleasePaths:
     def release(self) -> Path:
         """The frozen release."""
         return self.root / "release.json"
+
+    @property
+    def recipe(self) -> Path:
+        """The recipe that it was made of; absent: an adopted service, or a release of an earlier version."""
+        return self.root / "recipe.json"
 
     @property
     def view(self) -> Path:

@@ -1,10 +1,13 @@
 """Releases on disk, and the book that says which is current."""
 
 import time
+from contextlib import suppress
 
 from modelpivot.errors import PreconditionError, UsageError
 from modelpivot.files import read_model, write_model
+from modelpivot.models.recipe import Recipe
 from modelpivot.models.release import Release, ReleaseBook, Stopped
+from modelpivot.recipes import read_recipe, recipe_names
 from modelpivot.state.paths import StatePaths
 
 
@@ -35,11 +38,44 @@ def is_current(state: StatePaths, release_id: str) -> bool:
         return False
 
 
+def is_proved(state: StatePaths, release_id: str) -> bool:
+    """Whether the book names this release as proved on this host; a book that cannot be read names none."""
+    try:
+        return release_id in read_book(state).proved
+    except UsageError:
+        return False
+
+
 def write_release(state: StatePaths, release: Release) -> None:
     """Freeze a release; nothing to do when it stands there alike."""
     path = state.release(release.id).release
     if read_model(path, Release) != release:
         write_model(path, release)
+
+
+def keep_recipe(state: StatePaths, release_id: str, recipe: Recipe) -> None:
+    """Keep what a release was made of beside it: a file of a person's own may be gone later. Nothing to do when it stands there alike."""
+    path = state.release(release_id).recipe
+    with suppress(UsageError):  # of another version: written anew
+        if read_model(path, Recipe) == recipe:
+            return
+    write_model(path, recipe)
+
+
+def read_recipe_of(state: StatePaths, release: Release) -> Recipe:
+    """The recipe of a release: that of its name as it comes with the project now, else the one that it was made of. PreconditionError without either."""
+    if release.origin == "adopted":
+        hint = "name the recipe to go by; `modelpivot recipe new REPO` writes a first one"
+        raise PreconditionError(f"{release.id} is an adopted service: it was made of no recipe", hint=hint)
+    if release.name in recipe_names():
+        return read_recipe(release.name)
+    recipe = read_model(state.release(release.id).recipe, Recipe)
+    if recipe is None:
+        raise PreconditionError(
+            f"{release.id}: no recipe {release.name!r} comes with the project, and none was kept beside the release",
+            hint="name the recipe by its path; `modelpivot run` with it keeps it",
+        )
+    return recipe
 
 
 def list_releases(state: StatePaths) -> list[Release]:
@@ -66,14 +102,14 @@ def record_proved(state: StatePaths, release_id: str) -> None:
 
 
 def record_current(state: StatePaths, release_id: str) -> None:
-    """Make a release current; the one before becomes previous, and none is stopped any more. Nothing to do when it is current and was not stopped."""
+    """Make a release current; the one before becomes previous, and it serves in place of all that was stopped by name. One that is current already
+    is only stopped no more. Nothing to do when it was not."""
     book = _book_to_write(state)
     if book.current != release_id:
-        write_model(
-            state.book, _with_retired(book, book.model_copy(update={"current": release_id, "previous": book.current, "stopped": None}))
-        )
-    elif book.stopped is not None:
-        write_model(state.book, book.model_copy(update={"stopped": None}))
+        after = book.model_copy(update={"current": release_id, "previous": book.current, "stopped": []})
+        write_model(state.book, _with_retired(book, after))
+    else:
+        record_started(state, release_id)
 
 
 def record_adopted(state: StatePaths, release_id: str, *, replaces: bool) -> None:
@@ -81,13 +117,25 @@ def record_adopted(state: StatePaths, release_id: str, *, replaces: bool) -> Non
     book = _book_to_write(state)
     proved = [known for known in book.proved if known != release_id] + [release_id]
     previous = book.previous if replaces else book.current
-    changes = {"current": release_id, "previous": previous, "proved": proved, "stopped": None}
+    stopped = _without(book, release_id, book.current) if replaces else []
+    changes = {"current": release_id, "previous": previous, "proved": proved, "stopped": stopped}
     write_model(state.book, _with_retired(book, book.model_copy(update=changes)))
 
 
-def record_stopped(state: StatePaths, stopped: Stopped | None) -> None:
-    """Note what was stopped by name, before it is; None: it serves again. The current release stays current."""
-    write_model(state.book, _book_to_write(state).model_copy(update={"stopped": stopped}))
+def record_stopped(state: StatePaths, stopped: Stopped) -> None:
+    """Note what was stopped by name, before it is. The current release stays current. Of what is noted already, whether it was enabled is kept: a
+    cleanup that was cut off may have disabled it."""
+    book = _book_to_write(state)
+    was_enabled = stopped.was_enabled or any(each.was_enabled for each in book.stopped if each.name == stopped.name)
+    noted = [*_without(book, stopped.name), stopped.model_copy(update={"was_enabled": was_enabled})]
+    write_model(state.book, book.model_copy(update={"stopped": noted}))
+
+
+def record_started(state: StatePaths, name: str) -> None:
+    """Note that what was stopped by name serves again. Nothing to do when it was not stopped."""
+    book = _book_to_write(state)
+    if (stopped := _without(book, name)) != book.stopped:
+        write_model(state.book, book.model_copy(update={"stopped": stopped}))
 
 
 def forget_release(state: StatePaths, release_id: str) -> None:
@@ -95,8 +143,7 @@ def forget_release(state: StatePaths, release_id: str) -> None:
     book = _book_to_write(state)
     changes = {name: None for name in ("current", "previous") if getattr(book, name) == release_id}
     proved = [known for known in book.proved if known != release_id]
-    is_stopped = book.stopped is not None and book.stopped.name == release_id
-    after = book.model_copy(update={**changes, "proved": proved, "stopped": None if is_stopped else book.stopped})
+    after = book.model_copy(update={**changes, "proved": proved, "stopped": _without(book, release_id)})
     if after != book:
         write_model(state.book, _with_retired(book, after))
 
@@ -108,6 +155,11 @@ def drop_retired(state: StatePaths, release_id: str) -> None:
     proved = [known for known in book.proved if known != release_id]
     if (kept, proved) != (book.retired, book.proved):
         write_model(state.book, book.model_copy(update={"retired": kept, "proved": proved}))
+
+
+def _without(book: ReleaseBook, *names: str | None) -> list[Stopped]:
+    """What is stopped beside these."""
+    return [each for each in book.stopped if each.name not in names]
 
 
 def _with_retired(before: ReleaseBook, after: ReleaseBook) -> ReleaseBook:

@@ -5,14 +5,15 @@
                       api_key        0600: the key that it asks for
 """
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 
-from modelpivot.errors import PreconditionError
-from modelpivot.files import digest_text, write_atomic, write_model
+from modelpivot.errors import PreconditionError, UsageError
+from modelpivot.files import digest_text, read_model, write_atomic, write_model
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.recipe import Deadlines, Hooks, Probe
 from modelpivot.models.release import Endpoint, Release, StartSpec
@@ -50,6 +51,21 @@ class Seen:
     engine_version: str = ""
     probes: list[Probe] = field(default_factory=lambda: [Probe(kind="answer")])
     hooks: Hooks = field(default_factory=Hooks)
+
+
+def read_adopted_units(state: StatePaths) -> list[str]:
+    """Names of the units that releases of this host were adopted from. A release that cannot be read is told on standard error and left out: it must
+    not keep another one from being prepared."""
+    found = []
+    for path in sorted((state.root / "releases").glob("*/release.json")):
+        try:
+            release = read_model(path, Release)
+        except (UsageError, OSError) as error:
+            message = error.message if isinstance(error, UsageError) else f"{path}: {error.strerror}"
+            print(f"{message}; it is left out of the boot unit", file=sys.stderr)
+            continue
+        found += [release.name] if release and release.origin == "adopted" else []
+    return found
 
 
 def adopt_unit(state: StatePaths, name: str, seen: Seen) -> Release:

@@ -5,6 +5,7 @@
 The unit's own text stays as it is, and counts again as soon as the drop-in is gone: also for a process that came through the gate.
 """
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +20,8 @@ ExecStart=
 ExecStart=:{command}
 # What waits must never start again by itself.
 Restart=no
+# It lowers its priority while it waits, and has its own behind the gate, whoever it runs as.
+LimitNICE=+0
 """
 
 
@@ -38,5 +41,6 @@ def remove_gate(unit: str) -> None:
     path = gate_file(unit)
     if path.exists():
         path.unlink()
-        path.parent.rmdir()
+        with contextlib.suppress(OSError):  # somebody else's drop-in lies there too
+            path.parent.rmdir()
         systemctl("daemon-reload")

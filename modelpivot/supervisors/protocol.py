@@ -16,6 +16,8 @@ class UnitStatus(Frozen):
     main: ProcessId | None = None
     exit_code: int | None = None
     """Of the main process, where it is known."""
+    is_held_up: bool = False
+    """It was told to start, and something that is not its engine's comes first: another unit, a mount, its own preparations."""
 
 
 class Supervisor(Protocol):
@@ -28,7 +30,8 @@ class Supervisor(Protocol):
         ...
 
     def start(self, release: Release) -> UnitStatus:
-        """Start the unit; nothing to do when it runs. CommandFailed when the binary is missing."""
+        """Start the unit; nothing to do when it runs. CommandFailed when the binary is missing, as far as that shows at once: a unit that is held
+        up (`status` tells) is started later, by itself."""
         ...
 
     def start_gated(self, release: Release, argv: Sequence[str]) -> UnitStatus:

@@ -9,18 +9,26 @@ ExecMainStatus=9
 
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from modelpivot.errors import CommandFailed
 from modelpivot.host import CommandResult, run_command
 
+HELD_UP_S = 1.0
+"""Seconds after which a start that systemd itself holds up is left to it: a check of a disk may take an hour."""
 CALL_S = 60.0
 """Seconds for one call; none of them waits for an engine."""
 PROPERTIES = (
-    "LoadState,ActiveState,SubState,Result,Job,Type,MainPID,ExecMainCode,ExecMainStatus,InvocationID,ControlGroup,"
+    "LoadState,ActiveState,SubState,Result,Job,Type,MainPID,ExecMainPID,ExecMainCode,ExecMainStatus,InvocationID,ControlGroup,"
     "NeedDaemonReload,UnitFileState,TriggeredBy"
 )
+
+PREPARING = ("condition", "start-pre")
+"""Words for a unit whose own preparations run."""
+OWN_CODES = range(200, 246)
+"""Exit codes that are systemd's words for why a program was not executed (systemd.exec(5), "Process exit codes")."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +62,28 @@ class UnitFacts:
         return self["Job"] not in ("", "0")
 
     @property
+    def is_held_up(self) -> bool:
+        """Whether systemd has still to come to its program: its start waits for other units, or prepares it (ExecCondition=, ExecStartPre=)."""
+        if self["ActiveState"] == "activating":
+            return self["SubState"] in PREPARING
+        return self.has_job and self["ActiveState"] in ("inactive", "failed", "deactivating")
+
+    @property
+    def waits_to_restart(self) -> bool:
+        """Whether it ended by itself, and systemd waits to start it again."""
+        return self["SubState"].startswith("auto-restart")
+
+    @property
     def exit_code(self) -> int | None:
         """Of the main process that ended last, negative for a signal; None: none has ended."""
         kinds = {"1": 1, "2": -1, "3": -1}
         sign = kinds.get(self["ExecMainCode"])
         return None if sign is None else sign * int(self["ExecMainStatus"] or 0)
+
+    def has_run_since(self, invocation_id: str) -> bool:
+        """Whether the program ran, and ended, in a start after the one of that id: a start that systemd refuses gets no id of its own, and what
+        cannot be executed ends with a code of systemd's."""
+        return self["InvocationID"] not in ("", invocation_id) and self.exit_code is not None and self.exit_code not in OWN_CODES
 
     def __str__(self) -> str:
         ended = f", last exit code {self.exit_code}" if self.exit_code is not None else ""
@@ -95,14 +120,24 @@ def systemctl(*words: str, is_checked: bool = True) -> CommandResult:
         ) from error
 
 
-def judge_start(facts: UnitFacts, waited_s: float) -> bool | None:
-    """A start, judged: true as soon as the program is executed; with units that tell when they are ready, as soon as they are under way."""
-    if facts["ActiveState"] == "active":
-        return True
-    if facts["SubState"].startswith("auto-restart") or facts.is_at_rest:
-        raise CommandFailed(str(facts))
-    is_under_way = facts["ActiveState"] == "activating" and facts["Type"] not in ("exec", "simple")
-    return True if is_under_way else None
+def judge_start(*, since: str) -> Callable[[UnitFacts, float], bool | None]:
+    """For the start that follows the invocation of this id: true as soon as the program is executed, also when it is dead by now (`status` tells);
+    with units that tell when they are ready, as soon as they are under way; and when systemd holds it up, which ends by itself (`status` tells that
+    too). CommandFailed when it was not executed."""
+
+    def judge(facts: UnitFacts, waited_s: float) -> bool | None:
+        if facts["ActiveState"] == "active":
+            return True
+        if facts.is_held_up:
+            return True if waited_s >= HELD_UP_S else None
+        if facts.is_at_rest or (facts.waits_to_restart and not facts.has_job):
+            if facts.has_run_since(since):
+                return True
+            raise CommandFailed(str(facts))
+        is_under_way = facts["ActiveState"] == "activating" and facts["Type"] not in ("exec", "simple")
+        return True if is_under_way else None
+
+    return judge
 
 
 def clear_failure(unit: str) -> None:

@@ -6,7 +6,6 @@ Keeps nothing in memory that a fact does not hold, so that any process may go on
 import contextlib
 import shutil
 import signal
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -18,25 +17,22 @@ from modelpivot.models.host import HostConfig
 from modelpivot.models.release import Release
 from modelpivot.settings import to_environment
 from modelpivot.state.paths import StatePaths
-from modelpivot.state.releases import list_releases
-from modelpivot.supervisors.adopt import AdoptedFiles, restore_files
+from modelpivot.supervisors.adopt import AdoptedFiles, read_adopted_units, restore_files
 from modelpivot.supervisors.control_group import read_group_processes
 from modelpivot.supervisors.gate_unit import place_gate, remove_gate
-from modelpivot.supervisors.invocation import Invocation, read_invocation, remember_invocation
+from modelpivot.supervisors.invocation import Invocation, read_invocation, remember_invocation, start_of
 from modelpivot.supervisors.notify import pulse
 from modelpivot.supervisors.process import KILL_S, read_api_key, send_signal
 from modelpivot.supervisors.protocol import UnitStatus
 from modelpivot.supervisors.switch_unit import place_boot_unit, start_switch_unit
 from modelpivot.supervisors.systemctl import UnitFacts, clear_failure, judge_start, show, systemctl
 from modelpivot.supervisors.unit_files import ReleaseUnitPaths, place_unit, remove_unit, write_secrets
-from modelpivot.supervisors.unit_log import copy_journal, read_journal
+from modelpivot.supervisors.unit_log import JournalCopies, read_last_words
 from modelpivot.supervisors.unit_text import mark_of, render_engine, render_secrets, unit_name
 from modelpivot.waiting import WaitedTooLong, wait_for
 
 START_S = 60.0
-"""Seconds until a unit's program is executed; what it then loads is another matter."""
-COPY_EVERY_S = 0.4
-"""Seconds between two looks into the journal of an engine that lives."""
+"""Seconds until a unit's program is executed, once systemd has come to it; what it then loads is another matter."""
 GOING = ("active", "activating", "reloading")
 GRACE_S = 2.0
 """Seconds beyond the stop timeout that systemd itself gets to end a unit, before we do."""
@@ -51,16 +47,18 @@ class SystemdSupervisor:
         self._host, self._state = host, state
         self._running: dict[str, tuple[ProcessId, UnitFacts]] = {}
         """What was seen of a unit, true as long as that main process lives."""
-        self._copied_at: dict[Path, float] = {}
+        self._journal = JournalCopies()
 
     def prepare(self, release: Release) -> None:
         """Everything of a start that can be done before the old release stops: unit and boot unit verified and in place. Nothing runs yet."""
         self._place(release)
-        foreign = [unit_name(known) for known in list_releases(self._state) if known.origin == "adopted"]
-        place_boot_unit(to_environment(self._host), self._state.root.absolute(), foreign)
+        place_boot_unit(to_environment(self._host), self._state.root.absolute(), read_adopted_units(self._state))
 
     def start(self, release: Release) -> UnitStatus:
-        """Start the unit; nothing to do when it runs and no stop of it was begun. CommandFailed when its program cannot be executed."""
+        """Start the unit; nothing to do when it runs and no stop of it was begun. CommandFailed when its program cannot be executed.
+
+        Returns after a second when systemd holds it up: `status` tells, and its start goes on by itself.
+        """
         unit = unit_name(release)
         self._place(release)
         remove_gate(unit)
@@ -78,11 +76,14 @@ class SystemdSupervisor:
     def _start(self, release: Release, unit: str) -> UnitStatus:
         self._running.pop(unit, None)
         clear_failure(unit)
-        systemctl("start", "--no-block", unit)
+        before = show(unit)
+        judge = judge_start(since=before["InvocationID"])
+        # a start of what waits to be restarted would wait too
+        systemctl("restart" if before.waits_to_restart else "start", "--no-block", unit)
         try:
-            wait_for(lambda: _look(unit), judge_start, what=f"the start of {unit}", deadline_s=START_S, interval_s=0.05)
+            wait_for(lambda: _look(unit), judge, what=f"the start of {unit}", deadline_s=START_S, interval_s=0.05)
         except (WaitedTooLong, CommandFailed) as error:
-            words = self._last_words(unit)
+            words = read_last_words(start_of(show(unit), Invocation()))
             self.stop(release, timeout_s=release.deadlines.stop_s)
             why = next((line for line in words if "Failed" in line), error.message)
             message = f"{unit} does not start: {why}"
@@ -137,10 +138,10 @@ class SystemdSupervisor:
         main = read_process_id(facts.main_pid) if facts.main_pid else None
         if main is not None:
             self._running[unit] = (main, facts)
-        if main is None and (facts.is_at_rest or facts["SubState"].startswith("auto-restart")):
+        if main is None and (facts.is_at_rest or facts.waits_to_restart):
             is_stopped = facts["ActiveState"] in ("inactive", "")
             return UnitStatus(state="stopped" if is_stopped else "failed", exit_code=facts.exit_code)
-        return UnitStatus(state="running", main=main)
+        return UnitStatus(state="running", main=main, is_held_up=main is None and facts.is_held_up)
 
     def processes(self, release: Release) -> list[ProcessId]:
         """Every living process proved to be of this unit, those that left its control group included."""
@@ -149,23 +150,16 @@ class SystemdSupervisor:
         return read_group_processes(groups, invocation_ids, before.known)
 
     def log_path(self, release: Release) -> Path:
-        """The engine's output since its last start, brought up to date from the journal; a foreign unit's own file where it writes to one."""
+        """The engine's output since its last start, brought up to date from the journal where that answers; a foreign unit's own file where it
+        writes to one."""
         facts, before = self._facts(unit_name(release)), self._read_invocation(release)
         if before.output:
             return before.output
         log = self._state.release(release.id).log
-        invocation_id = facts["InvocationID"] or before.invocation_id
-        if invocation_id and self._is_copy_due(log, is_over=facts.main_pid == 0):
-            with contextlib.suppress(OSError):
-                copy_journal(invocation_id, log, is_over=facts.main_pid == 0)
+        start = start_of(facts, before)
+        if start.invocation_id:
+            self._journal.bring_up_to_date(start, log, is_over=facts.main_pid == 0)
         return log
-
-    def _is_copy_due(self, log: Path, *, is_over: bool) -> bool:
-        now = time.monotonic()
-        is_due = is_over or now - self._copied_at.get(log, 0.0) > COPY_EVERY_S
-        if is_due:
-            self._copied_at[log] = now
-        return is_due
 
     def enable(self, release: Release) -> None:
         """Start the unit at every boot; nothing to do when it is so already."""
@@ -238,10 +232,6 @@ class SystemdSupervisor:
 
     def _unit_paths(self, release: Release) -> ReleaseUnitPaths:
         return ReleaseUnitPaths(self._state.release(release.id).root)
-
-    def _last_words(self, unit: str) -> list[str]:
-        invocation_id = show(unit)["InvocationID"]
-        return read_journal(invocation_id, is_over=True)[0].splitlines()[-10:] if invocation_id else []
 
 
 def _look(unit: str) -> UnitFacts:

@@ -4,6 +4,7 @@
                     modelpivot-recover.service      takes back at boot what a switch left open
 <state>/releases/<id>/unit.service                  the release's unit text, frozen; what stands above is put back from it
                       secrets.env                   0600: the API key
+<state>/units.env     what boot unit and switch are told, see `unit_environment.py`
                       adopted.json          0600: the files of a foreign unit, see `adopt.py`
                       invocation.json               the last start, with the processes it had when it was stopped
 """
@@ -88,7 +89,7 @@ def verify_unit(name: str, text: str) -> None:
 
 def write_secrets(path: Path, text: str) -> None:
     """Readable by root alone; nothing to do when it stands there alike."""
-    if _read(path) != text or path.stat().st_mode & 0o077:
+    if not path.exists() or path.read_bytes() != text.encode() or path.stat().st_mode & 0o077:
         write_atomic(path, text, mode=0o600)
 
 

@@ -64,15 +64,23 @@ def mark_of(release: Release) -> str:
     return f"made of {digest_text(release.id, *inputs)[:16]}"
 
 
-def render_recover(argv: Sequence[str], environment: Mapping[str, str], state: Path, before: Iterable[str]) -> str:
-    """The boot unit: runs `argv` before `before`, which names foreign units too."""
+def render_recover(argv: Sequence[str], environment: Mapping[str, str], private: Path, state: Path, before: Iterable[str]) -> str:
+    """The boot unit: runs `argv` before `before`, which names foreign units too. `environment`: what all may read; `private`: the file of what not."""
     return _render(
         "recover.service",
         mounts=mounts(state, Path(sys.prefix)),
         before=" ".join(["multi-user.target", *(_unit(name) for name in before)]),
         environment="\n".join(f"Environment={quote(f'{name}={value}', f'variable {name}')}" for name, value in environment.items()),
+        environment_file=plain_path(private, "environment file"),
         exec_start=quote_command(argv),
     )
+
+
+def render_variables(variables: Mapping[str, str]) -> str:
+    """An environment file of whatever a configuration holds. PreconditionError names the value that none can carry."""
+    for name, value in variables.items():
+        _check(value, f"variable {name}")
+    return "".join(f'{name}="{_escaped(value)}"\n' for name, value in variables.items())
 
 
 def render_secrets(secrets: Mapping[str, str]) -> str:
@@ -133,6 +141,10 @@ def _check(value: str, what: str) -> None:
 def _shell_quoted(value: str, what: str) -> str:
     if any(ord(char) < 32 or ord(char) >= 127 for char in value):
         raise PreconditionError(f"{what}: expected one line of ASCII without control characters", hint="write the secret's file anew")
+    return _escaped(value)
+
+
+def _escaped(value: str) -> str:
     return re.sub(r'(["\\$`])', r"\\\1", value)
 
 

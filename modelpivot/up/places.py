@@ -3,7 +3,8 @@
 <state>/prefect/          0700
     auth                  0600, `admin:<secret>`: what the UI and every client log in with
     server.env            0600, what the server is told (secret, port, database); also for the unit prefect-server
-    client.env            0600, what workers and commands are told (address, secret); also for the unit modelpivot-worker
+    client.env            0600, what workers and commands are told (address, secret); also for the unit modelpivot-worker, which is told of its host
+                          (MODELPIVOT_*, HF_TOKEN) here too
     server.process        the process that was started: number, start time, boot
     worker.process
     up.lock               held by an up or down that runs
@@ -18,6 +19,8 @@ from typing import Literal
 from modelpivot.models.host import HostConfig
 
 Role = Literal["server", "worker"]
+UNITS: dict[Role, str] = {"server": "prefect-server.service", "worker": "modelpivot-worker.service"}
+"""Of systemd, where these and not `up` bring both up."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from modelpivot.weights import mapped
 
-MAP_FROM_BYTES = 1 << 30
+MAP_FROM_BYTES = 512 << 20
 """Below that the start of a process (15 ms) eats what the copy costs."""
 BUFFER_BYTES = 512 << 10
 """Stays in the processor's cache."""

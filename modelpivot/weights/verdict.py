@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from modelpivot.models.manifest import Counts, Problem, ShardRow, Verdict, VerdictWord
 
-INFORMATION = frozenset({"PATCHED"})
+INFORMATION = frozenset({"PATCHED", "NO_TOKENIZER"})
+"""What is told and takes nothing from a verdict: changed on purpose; a repository without a tokenizer may be served with none."""
 INCOMPLETE = frozenset({"MISSING", "PARTIAL_LEFT"})
 UNVERIFIABLE = frozenset({"NO_DIGEST", "UNREADABLE"})
 
@@ -26,6 +27,14 @@ def is_row_proved(row: ShardRow) -> bool:
     if "PATCHED" in row.problems.split(","):
         return True
     return row.expected_digest is not None and row.found_digest == row.expected_digest and row.found_size == row.expected_size
+
+
+def has_other_bytes(row: ShardRow) -> bool:
+    """Whether the file is there with other bytes than the manifest's. One that is missing, unread, one too many or bad upstream is something else."""
+    if row.found_size is None or "PATCHED" in row.problems.split(","):
+        return False
+    is_hashed = row.found_digest is not None and row.expected_digest is not None
+    return row.found_size != row.expected_size or (is_hashed and row.found_digest != row.expected_digest)
 
 
 def judge_word(codes: set[str], *, is_all_proved: bool) -> VerdictWord:

@@ -3,6 +3,7 @@
 view/model-00001-of-00009.safetensors -> <weights dir>/model-00001-of-00009.safetensors
      config.json                         a file of its own, patched where a rule says so
      .modelpivot/patched.json            digests before and after of what was patched, and the patches
+                 manifest.json           what the view is held against (modelpivot verify)
 
 Where `modelpivot patch` changed the fetched directory itself, what it keeps of the files as they were is taken.
 """
@@ -18,7 +19,8 @@ from modelpivot.errors import IntegrityError, PreconditionError
 from modelpivot.files import exchange, hash_file, safe_join, sync_directory, write_atomic, write_model
 from modelpivot.models.manifest import Manifest, ManifestFile
 from modelpivot.models.patch import Patch
-from modelpivot.weights.layout import OWN, is_weights, require_safe
+from modelpivot.weights.layout import OWN, WeightsFolder, is_weights, require_safe
+from modelpivot.weights.manifest import write_manifest
 from modelpivot.weights.patched import PatchRecord, fetched_file, patch_record_path, read_record
 
 SMALL_BYTES = 64 << 20
@@ -26,7 +28,7 @@ SMALL_BYTES = 64 << 20
 
 
 def make_view(view_dir: Path, weights_dir: Path, manifest: Manifest, patched: Mapping[str, str], patches: Sequence[Patch] = ()) -> None:
-    """Lay the view out beside its place and rename it there; nothing to do when it stands there alike.
+    """Lay the view out beside its place and rename it there; nothing to do when it stands there alike. One that stands gets its manifest alone.
 
     `patched` holds the whole new text of a file by its path, `patches` what made it so. PreconditionError when it names a file that the manifest
     has not, or is linked.
@@ -36,6 +38,7 @@ def make_view(view_dir: Path, weights_dir: Path, manifest: Manifest, patched: Ma
     for left in view_dir.parent.glob(f".{view_dir.name}.*.*"):
         shutil.rmtree(left, ignore_errors=True)
     if is_view_right(view_dir, weights_dir, manifest, patched):
+        write_manifest(WeightsFolder(view_dir), manifest)
         return
     view_dir.parent.mkdir(parents=True, exist_ok=True)
     fresh = view_dir.with_name(f".{view_dir.name}.{secrets.token_hex(4)}.tmp")
@@ -107,6 +110,7 @@ def _record(fresh: Path, weights_dir: Path, manifest: Manifest, patched: Mapping
     done = [patch for patch in patches if patch.file in patched]
     record = PatchRecord(repo=manifest.repo, commit=manifest.commit, before=before, after=after, patches=done)
     write_model(patch_record_path(fresh), record)
+    write_manifest(WeightsFolder(fresh), manifest)
 
 
 def _replace_directory(view_dir: Path, fresh: Path) -> None:

@@ -1,4 +1,5 @@
-"""What no single file shows: the index against the headers, the parts of a split file, weights that are missing or too many, leftovers."""
+"""What no single file shows: the index against the headers, the parts of a split file, weights that are missing or too many, leftovers, and whether
+config and tokenizer go with the weights."""
 
 import os
 from collections import defaultdict
@@ -8,19 +9,22 @@ from pathlib import Path
 from modelpivot.errors import IntegrityError
 from modelpivot.files import walk
 from modelpivot.models.manifest import Manifest, Problem, ProblemCode
+from modelpivot.models.model_files import lacks_config, lacks_tokenizer
 from modelpivot.weights.finding import Finding
 from modelpivot.weights.gguf import Split, split_name
 from modelpivot.weights.index import judge_index, parse_index
+from modelpivot.weights.irreplaceable import NO_COMMIT
 from modelpivot.weights.layout import OWN, WeightsFolder, is_weights
 from modelpivot.weights.manifest import index_name
 
 
 def judge_whole(folder: WeightsFolder, manifest: Manifest, findings: Sequence[Finding]) -> list[Problem]:
-    """Everything that no single file shows: index, parts, presence, strays, downloads that did not end."""
+    """Everything that no single file shows: index, parts, presence, config and tokenizer, strays, downloads that did not end."""
     return [
         *_judge_index(folder, manifest, findings),
         *_judge_splits(findings),
         *_judge_presence(manifest),
+        *_judge_company(_names(folder, manifest)),
         *_judge_extra(folder, manifest),
         *_judge_partials(folder),
     ]
@@ -84,6 +88,24 @@ def _judge_presence(manifest: Manifest) -> list[Problem]:
         return []
     remedy = "look at model.include and model.exclude of the recipe"
     return [Problem(file="*", code="MISSING", expected="at least one weights file in the manifest", found="none", remedy=remedy)]
+
+
+def _names(folder: WeightsFolder, manifest: Manifest) -> list[str]:
+    """The manifest's files; a record of local weights names these alone, so there what lies beside them counts."""
+    is_local = manifest.commit == NO_COMMIT and folder.root.is_dir()
+    return [*(file.path for file in manifest.files), *((path.name for path in folder.root.iterdir()) if is_local else ())]
+
+
+def _judge_company(names: Sequence[str]) -> list[Problem]:
+    """What an engine reads with the weights: without a config it starts from nothing; without a tokenizer only where it is told to."""
+    problems = []
+    if lacks_config(names):
+        remedy = "take it in (model.include of the recipe), or take another revision: no engine reads these weights without it"
+        problems.append(Problem(file="config.json", code="MISSING", expected="config.json beside the weights", found="none", remedy=remedy))
+    if lacks_tokenizer(names):
+        expected, remedy = "tokenizer.json or another known form", "none where the engine is told to go without (skip-tokenizer-init)"
+        problems.append(Problem(file="*", code="NO_TOKENIZER", expected=expected, found="none", remedy=remedy))
+    return problems
 
 
 def _judge_extra(folder: WeightsFolder, manifest: Manifest) -> list[Problem]:

@@ -1,5 +1,6 @@
 """Starts of the real engine, each measured once by its own client: the plain engine, or one that rests after every step (tests/slow_engine.py)."""
 
+import json
 import os
 import subprocess
 import uuid
@@ -11,6 +12,7 @@ import httpx
 
 from modelpivot.benchmark.run import run_workload
 from modelpivot.benchmark.setup import digest_setup, read_setup
+from modelpivot.demo.ports import free_port
 from modelpivot.facts.engine import engine_environ
 from modelpivot.host import kill_group
 from modelpivot.models.benchmark import StoredResult
@@ -21,12 +23,12 @@ from modelpivot.models.workload import Workload
 from modelpivot.recipes import read_engine
 from modelpivot.waiting import wait_for
 from tests.engine_environment import ENGINE
-from tests.switching import free_port
 from tests.weights.told import Told
 
 SLOW_ENGINE = Path(__file__).parents[1] / "slow_engine.py"
 FLAGS = ["--enforce-eager", "--max-model-len", "1024", "--dtype", "bfloat16"]
-
+GROWN = {"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 16, "num_key_value_heads": 8}
+"""Of the demo's old model, with weights that the engine makes up: steps of some 30 ms, of which the machine's own moods are a small part."""
 
 CORES = sorted(os.sched_getaffinity(0))
 ON_ITS_CORE = ["taskset", "-c", str(CORES[0])]
@@ -38,6 +40,7 @@ def tiny_release(environment: EnvironmentProof, view: Path, scratch: Path, *, sl
     """A release of the CPU engine over a folder of weights; `slower` than 1: every step takes so many times as long."""
     engine, port = read_engine(ENGINE), free_port()
     served = ["--model", str(view), "--served-model-name", "tiny", "--host", "127.0.0.1", "--port", str(port)]
+    served += ["--load-format", "dummy", "--hf-overrides", json.dumps(GROWN)]
     begin = engine.serve if slower == 1.0 else [str(SLOW_ENGINE), *engine.serve[2:]]
     variables = {**engine.serve_env, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CACHE_ROOT": str(scratch / "caches")}
     variables |= {} if slower == 1.0 else {"MODELPIVOT_TEST_SLOWER": str(slower)}

@@ -4,10 +4,22 @@ import uuid
 from typing import Any
 
 from modelpivot.benchmark.setup import digest_setup
-from modelpivot.models.benchmark import Measurement, Setup, Standing, StoredResult
+from modelpivot.models.benchmark import Measurement, ServerLoad, Setup, Standing, StoredResult
 from modelpivot.models.workload import Workload
 
 SINGLE = Workload(name="single", prompts=20, input_tokens=32, output_tokens=16)
+LOAD = ServerLoad(
+    requests=22,
+    own_requests=1,
+    foreign_requests=0,
+    preemptions=0,
+    prompt_tokens=700,
+    generation_tokens=352,
+    prefix_hit_rate=0.05,
+    peak_kv_use=0.2,
+    peak_waiting=0,
+    peak_running=1,
+)
 SETUP = Setup(
     host="gpu-1",
     gpus=["NVIDIA H200 143771 MiB"],

@@ -80,3 +80,13 @@ def test_a_request_that_hangs_is_not_waited_for_for_ever(tmp_path: Path) -> None
 def test_a_count_that_cannot_be_written_stops_no_request(tmp_path: Path) -> None:
     """The folder is not there: the request is asked all the same."""
     assert ask_counted(tmp_path / "nowhere" / "asked", lambda: "") == ""
+
+
+def test_a_gate_that_cannot_be_passed_stops_no_request(tmp_path: Path) -> None:
+    """A folder lies where the gate should: the request is asked all the same, uncounted, and no descriptor is left open."""
+    path = tmp_path / "asked"
+    (tmp_path / "asked.gate").mkdir()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    assert ask_counted(path, lambda: "") == ""
+    assert path.stat().st_size == 0
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -13,9 +13,9 @@ from modelpivot.benchmark.keep import keep, look_back, mark, read_unstored
 from modelpivot.benchmark.store import open_history
 from modelpivot.benchmark.tables import METADATA
 from modelpivot.errors import PreconditionError, TransientError, UsageError
-from modelpivot.models.benchmark import GpuLoad, ServerLoad
+from modelpivot.models.benchmark import GpuLoad
 from modelpivot.state.paths import StatePaths
-from tests.benchmark.results import SETUP, SINGLE, result
+from tests.benchmark.results import LOAD, SETUP, SINGLE, result
 from tests.postgresql import postgresql_url
 
 __all__ = ["postgresql_url"]
@@ -42,18 +42,6 @@ def database(request: pytest.FixtureRequest, state: StatePaths, monkeypatch: pyt
 
 def test_results_come_back_as_they_were(database: str, state: StatePaths) -> None:
     """Everything of them: figures, set-up, engine counters, GPUs; newest first."""
-    load = ServerLoad(
-        requests=22,
-        own_requests=1,
-        foreign_requests=0,
-        preemptions=0,
-        prompt_tokens=700,
-        generation_tokens=352,
-        prefix_hit_rate=0.05,
-        peak_kv_use=0.2,
-        peak_waiting=0,
-        peak_running=1,
-    )
     gpu = GpuLoad(
         index=0,
         uuid="GPU-0",
@@ -66,7 +54,7 @@ def test_results_come_back_as_they_were(database: str, state: StatePaths) -> Non
         mean_utilization=0.97,
         samples=9,
     )
-    full, invalid = result(server=load, gpus=[gpu], at=2000.0), result(None, at=1000.0)
+    full, invalid = result(server=LOAD, gpus=[gpu], at=2000.0), result(None, at=1000.0)
     with open_history(state) as history:
         history.add([invalid, full])
     with open_history(state) as history:

@@ -13,6 +13,7 @@ from modelpivot.checks.rows import rows_of
 from modelpivot.checks.suite import has_evaluated, read_suite, run_suite
 from modelpivot.errors import UsageError
 from modelpivot.models.manifest import Problem, ShardRow, Verified
+from modelpivot.models.model_files import lacks_config
 from modelpivot.weights.verdict import judge_table
 
 FAULTS: dict[str, dict[str, object]] = {
@@ -58,6 +59,8 @@ def verified(table: list[ShardRow], strays: tuple[str, ...] = ()) -> Verified:
     problems += [Problem.model_validate({"file": f"stray-{number}", "code": code}) for number, code in enumerate(strays)]
     if not any(row.is_weights for row in table):
         problems.append(Problem(file="*", code="MISSING"))
+    if lacks_config(row.path for row in table):
+        problems.append(Problem(file="config.json", code="MISSING"))
     return Verified(directory=Path("/weights"), verdict=judge_table(table, problems), table=table)
 
 
@@ -87,7 +90,9 @@ def tables(draw: st.DrawFn) -> list[ShardRow]:
 @example(table=[], strays=())
 @example(table=[config()], strays=())
 @example(table=[shard(1), config(found_digest="c" * 64, problems="PATCHED")], strays=())
-@example(table=[shard(1)], strays=("EXTRA_WEIGHTS",))
+@example(table=[shard(1)], strays=())
+@example(table=[shard(1), config()], strays=("NO_TOKENIZER",))
+@example(table=[shard(1), config()], strays=("EXTRA_WEIGHTS",))
 def test_suite_and_verdict_never_disagree(table: list[ShardRow], strays: tuple[str, ...]) -> None:
     """Complete exactly where the suite passes."""
     is_complete = verified(table, strays).verdict.verdict == "complete"
@@ -111,6 +116,14 @@ def test_every_fault_fails_and_names_its_file(state: str) -> None:
     assert all("model-00002.safetensors" in words and "model-00001" not in words for words in found.values())
 
 
+def test_a_shard_and_nothing_else_is_not_whole() -> None:
+    """No engine reads it without a config: the demand names the weights. Other layouts need none of transformers' own."""
+    assert failed([shard(1)]) == {"a config goes with the weights": "1 of 1 rows are not: model-00001.safetensors"}
+    assert "a config goes with the weights" in failed([shard(1), config(found_size=None, found_digest=None, problems="MISSING")])
+    assert failed([shard(1, path="consolidated.safetensors"), config(path="params.json")]) == {}
+    assert failed([shard(1, path="model-Q4_K_M.gguf")]) == {}
+
+
 def test_an_empty_table_fails_even_when_nothing_is_expected() -> None:
     """W9: no row is no proof."""
     assert "nothing was evaluated" in failed([], expected_files=0).values()
@@ -118,7 +131,7 @@ def test_an_empty_table_fails_even_when_nothing_is_expected() -> None:
 
 def test_fewer_rows_than_files_fail_first() -> None:
     """W9: 60 rows of 119 files, every one of them good."""
-    found = failed([shard(number) for number in range(60)], expected_files=119)
+    found = failed([config(), *(shard(number) for number in range(59))], expected_files=119)
     assert found == {"as many rows as the manifest has files": "60"}
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from modelpivot.settings import to_environment
+from modelpivot.stages.report import report
+from modelpivot.state.runs import list_runs
 from tests.reclaiming import Pile
 
 
@@ -30,8 +32,21 @@ def test_a_person_is_asked_once(tmp_path: Path, command: str, answer: str, code:
     pile = Pile(tmp_path)
     path = pile.weights()
     done = answered(pile, answer, command)
-    assert done.returncode == (0 if command == "cleanup" and code else code)
+    assert done.returncode == code
     assert path.exists() == (code != 0) and done.stderr.count("no more than a yes?") == 1
+
+
+def test_a_cleanup_that_nobody_agreed_to_is_blocked(tmp_path: Path) -> None:
+    """Without a terminal and without a word exit 3, and nothing is touched; the history has it so. Where nothing is offered there is nothing to
+    agree to: exit 0."""
+    pile = Pile(tmp_path)
+    words = [sys.executable, "-m", "modelpivot", "cleanup"]
+    environ = {**os.environ, **to_environment(pile.host)}
+    assert subprocess.run(words, env=environ, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
+    path = pile.weights()
+    done = subprocess.run(words, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert (done.returncode, "nobody agreed" in done.stderr, path.exists()) == (3, True, True)
+    assert [report(pile.state, run.id).outcome for run in list_runs(pile.state)] == ["blocked", "cleaned"]
 
 
 def test_who_named_things_is_not_asked(tmp_path: Path) -> None:

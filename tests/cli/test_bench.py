@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from modelpivot.benchmark.keep import keep
+from modelpivot.benchmark.store import MOST
 from modelpivot.state.paths import StatePaths
 from tests.benchmark.results import SETUP, result
 from tests.cli.test_usage import command
@@ -77,6 +78,14 @@ def test_exports_hold_everything_and_agree(past: Path) -> None:
     assert (rows[0]["output_tokens_per_s"], table["output_tokens_per_s"][0].as_py()) == ("", None)
     assert [float(row["output_tokens_per_s"]) for row in rows[1:]] == table["output_tokens_per_s"].to_pylist()[1:]
     assert str(table.schema.field("peak_kv_use").type) == "double"
+
+
+def test_an_export_has_every_result_however_many(tmp_path: Path) -> None:
+    """One more than a question of the gate is answered with: as many lines as results."""
+    keep(StatePaths(tmp_path / "state_dir"), [result(60.0, at=float(number)) for number in range(MOST + 1)])
+    told = command(tmp_path, "history", "--export", str(tmp_path / "all.csv"), "--json")
+    assert json.loads(told.stdout)["results"] == MOST + 1
+    assert len((tmp_path / "all.csv").read_text().splitlines()) == MOST + 2
 
 
 def test_an_export_of_another_kind_is_refused(past: Path) -> None:

@@ -1,5 +1,6 @@
 """The demo's host for a shell: what `modelpivot up` needs to pivot it from a UI."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -24,6 +25,13 @@ def test_a_shell_that_takes_them_has_the_demos_host(tmp_path: Path) -> None:
     shown = dict(line.split("=", 1) for line in demo_env(tmp_path).stdout.splitlines() if line.startswith("MODELPIVOT_"))
     expected = to_environment(places.host("http://127.0.0.1:7", 18123))
     assert expected.items() <= shown.items()
+
+
+def test_a_program_gets_them_as_one_object(tmp_path: Path) -> None:
+    """`demo --env --json`: name and value, nothing else on standard output."""
+    places = DemoPlaces(tmp_path)
+    remember(places, hub=Service(process=own_process_id(), url="http://127.0.0.1:7"), engine_port=18123)
+    assert json.loads(demo_env(tmp_path, "{} --json").stdout) == to_environment(places.host("http://127.0.0.1:7", 18123))
 
 
 def test_without_a_demo_it_says_so(tmp_path: Path) -> None:

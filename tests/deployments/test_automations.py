@@ -9,12 +9,13 @@ import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.events.schemas.automations import Automation, AutomationCore
 from prefect.server.events.schemas.events import Resource, ResourceSpecification
+from prefect.server.utilities.user_templates import render_user_template_sync
 from pydantic import SecretStr
 
 from blocks import AlertChannel
 from deployments.automate import AutomationFile, apply_automations, read_automations
 from deployments.channels import Channel, deliver_channels
-from flows.carry import COMPLETED_NAMES, FAILED_NAMES, GATE_NAMES
+from flows.carry import ASKING, COMPLETED_NAMES, FAILED_NAMES, GATE_NAMES
 from flows.settling import UNANSWERED
 from modelpivot.errors import UsageError
 from modelpivot.models.alert_address import AlertAddress
@@ -148,7 +149,9 @@ def test_no_ending_is_taken_for_a_lost_heartbeat() -> None:
     """A run that ended in a state of our own naming must not be marked Crashed 90 seconds later."""
     expected = set(by_name()["modelpivot: no heartbeat"].trigger["expect"])
     names = (
-        FAILED | set(COMPLETED_NAMES.values()) | {"Completed", "Cancelled", "Crashed", "TimedOut", "Suspended", "AwaitingHost", UNANSWERED}
+        FAILED
+        | set(COMPLETED_NAMES.values())
+        | {"Completed", "Cancelled", "Crashed", "TimedOut", "Suspended", "AwaitingHost", UNANSWERED, ASKING}
     )
     assert {f"prefect.flow-run.{name}" for name in names} <= expected
 
@@ -176,7 +179,17 @@ def test_a_question_without_an_answer_is_no_failure(message: str, name: str) -> 
 
 @pytest.mark.parametrize("file", by_name().values(), ids=lambda file: file.name)
 def test_every_alert_says_what_where_and_what_to_do(file: AutomationFile) -> None:
-    """What happened, on which host, the next move, and a link."""
+    """What happened, on which host, the next move, and a link; the host's name is without what else a run's name says."""
     if file.alert:
         words = [line.partition(":")[0] for line in file.alert.body.strip().splitlines()]
         assert words[0] == "What happened" and words[1] == "Host" and words[2].startswith("What to do") and words[3] in ("Run", "Pool")
+
+
+@pytest.mark.parametrize("file", by_name().values(), ids=lambda file: file.name)
+@pytest.mark.parametrize("name", ["demo on gpu-01", "demo on gpu-01 (dry run)"])
+def test_an_alert_names_the_host_alone(file: AutomationFile, name: str) -> None:
+    """Where the host is taken from the run's name, nothing else of that is."""
+    if file.alert and "flow_run.name.split" in (line := file.alert.body.splitlines()[1]):
+        run = {"name": name, "infrastructure_pid": None}
+        told = render_user_template_sync(line, {"flow_run": run})
+        assert told.removesuffix(" (process unknown)") == "Host: gpu-01"

@@ -1,13 +1,16 @@
 """An alert channel of every kind becomes the block of Prefect's own that delivers, goes where it should, and leaves no secret where it can be read."""
 
 import json
+import os
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 
 import pytest
 from prefect.blocks.abstract import NotificationBlock
 from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import BlockDocumentUpdate
 from prefect.client.schemas.objects import BlockDocument
 from prefect.exceptions import ObjectNotFound
 from pydantic import SecretStr, ValidationError
@@ -15,7 +18,9 @@ from pydantic import SecretStr, ValidationError
 from blocks import AlertChannel
 from deployments.channels import deliver_channels, to_delivering_block
 from modelpivot.errors import UsageError
+from modelpivot.host import run_command
 from modelpivot.models.alert_address import AlertAddress
+from tests.world import PROJECT, World
 
 WORKFLOW = "https://prod-1.westus.logic.azure.com:443/workflows/643e69f8/triggers/manual/paths/invoke?sp=%2Ftriggers&sv=1.0&sig=KXukPlanted"
 ADDRESSES = {
@@ -102,6 +107,25 @@ def test_a_channel_of_another_kind_leaves_nothing_of_the_old_one(client: SyncPre
     assert read(client, "slack-webhook", "modelpivot-moving") is not None
     delete(client)
     assert any("slack-webhook/modelpivot-moving: deleted" in line for line in deliver_channels(client)[1])
+
+
+INCOMPLETE = {"kind": "pagerduty", "key": "keyPlantedThatMustNotBeSeen"}
+
+
+def test_an_incomplete_channel_is_named_and_its_key_is_not_shown(client: SyncPrefectClient, deployed: World) -> None:
+    """As its page saves it, with a field left empty: 2, the channel, the field that lacks and what to do; no traceback, and no value of any field."""
+    AlertChannel(address=ADDRESSES["events.pagerduty.com"]).save("moving", overwrite=True)
+    document = client.read_block_document_by_name("moving", "alert-channel")
+    client.update_block_document(document.id, BlockDocumentUpdate(data={"address": INCOMPLETE}, merge_existing_data=False))
+    try:
+        argv = [sys.executable, "-m", "deployments.apply"]
+        result = run_command(argv, timeout_s=120, env={**os.environ, **deployed.environment}, cwd=PROJECT, is_checked=False)
+    finally:
+        delete(client)
+    assert result.returncode == 2 and "alert channel moving: document: Value error, pagerduty needs key, routing_key" in result.stderr
+    assert "not given: routing_key" in result.stderr and not [
+        word for word in ("Traceback", "Planted") if word in result.stdout + result.stderr
+    ]
 
 
 def delete(client: SyncPrefectClient) -> None:

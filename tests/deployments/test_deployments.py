@@ -6,7 +6,6 @@ import time
 
 import pytest
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
 from prefect.client.schemas.objects import StateType
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.states import Cancelling
@@ -20,7 +19,7 @@ from modelpivot.models.cutover import ProcessId
 from modelpivot.models.hub_account import HubAccount
 from modelpivot.state.lock import read_lock
 from modelpivot.weights.pace import Pace
-from tests.deployed import apply, start, wait_for_state
+from tests.deployed import apply, start, start_told, wait_for_log, wait_for_state
 from tests.flows.asked import list_artifacts
 from tests.switching import wait_until
 from tests.weights.repos import make_repo
@@ -110,7 +109,7 @@ def test_blocks_say_where_and_how_and_their_secret_is_seen_nowhere(deployed: Wor
     client = get_client(sync_client=True)
     ended = client.read_flow_run(run.id)
     assert (state.type, ended.name) == (StateType.COMPLETED, f"plan new on {deployed.host.name}"), state.message
-    logs = [log.message for log in client.read_logs(LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run.id])))]
+    logs = wait_for_log(run, "Finished in state")
     artifacts = [str(artifact.data) for artifact in list_artifacts(run.id)]
     files = [path.read_text(errors="replace") for path in deployed.host.state_dir.rglob("*") if path.is_file()]
     assert logs and artifacts and files
@@ -121,7 +120,16 @@ def test_blocks_say_where_and_how_and_their_secret_is_seen_nowhere(deployed: Wor
 def test_a_run_that_reaches_the_wrong_host_changes_nothing_there(deployed: World) -> None:
     """With several workers in one pool a run may land on any; a block of another host than the worker's own is refused by name."""
     host = GpuHost(config=deployed.host.model_copy(update={"name": "gpu-other"})).save("other", overwrite=True)
-    runs = len(list(deployed.state.runs.iterdir()))
+    runs = len(list(deployed.state.runs.glob("*")))
     state = wait_for_state(start("plan/plan", recipe="new", host={"$ref": {"block_document_id": str(host)}}))
-    assert state.type == StateType.FAILED and "expected a worker on gpu-other" in (state.message or ""), state.message
-    assert len(list(deployed.state.runs.iterdir())) == runs
+    assert state.name == "Blocked" and "expected a worker on gpu-other" in (state.message or ""), state
+    assert len(list(deployed.state.runs.glob("*"))) == runs
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_wrong_word_of_the_workers_configuration_blocks_its_runs(deployed: World) -> None:
+    """Blocked, as anything that stands in the way, with the variable and what was found: a person reads it in the run's state and in its alert."""
+    runs = len(list(deployed.state.runs.glob("*")))
+    state = wait_for_state(start_told("plan/plan", {"MODELPIVOT_PORT": "high"}, recipe="new"))
+    assert state.name == "Blocked" and "MODELPIVOT_PORT" in (state.message or "") and "'high'" in (state.message or ""), state
+    assert len(list(deployed.state.runs.glob("*"))) == runs

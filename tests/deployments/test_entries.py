@@ -1,12 +1,17 @@
 """What of prefect.yaml is deployed from which host: a nightly for each that has a name, at its own hour; schedules once."""
 
+import re
+
 import pytest
+from prefect.settings import PREFECT_CLIENT_MAX_RETRIES
 
 from deployments.apply import PROJECT
 from deployments.entries import Document, Entry, choose_entries, full_name, read_document
+from modelpivot.flow_child import HEARTBEAT
 from modelpivot.models.host import HostConfig
 from modelpivot.up.run import queue_words
 
+RETRIES = "PREFECT_CLIENT_MAX_RETRIES"
 COMMON = "upgrade-test/upgrade-test"
 
 
@@ -20,6 +25,20 @@ def nightly_of(document: Document, name: str, **known: object) -> Entry:
     """The nightly that a host brings."""
     host = HostConfig.model_validate({"name": name, **known})
     return find(choose_entries(document, host, lambda _: False), f"upgrade-test/{name}")
+
+
+def test_how_long_a_run_tries_to_tell_its_end(document: Document) -> None:
+    """Prefect waits 2, 4, 8 ... s between its tries: 17 minutes of a deployment's run, one of a command's, as the docs say of each."""
+
+    def minutes(retries: int) -> int:
+        return round(sum(1 << count for count in range(1, retries + 1)) / 60)
+
+    deployed = {int(entry["work_pool"]["job_variables"]["env"][RETRIES]) for entry in document["deployments"]}
+    assert [minutes(retries) for retries in deployed] == [17]
+    assert RETRIES not in HEARTBEAT and minutes(int(PREFECT_CLIENT_MAX_RETRIES.default())) == 1
+    for name in ("alerts.md", "prefect.md"):
+        text = " ".join((PROJECT / "docs" / name).read_text().split())
+        assert "tries for 17 minutes" in text and re.search(r"that a command started,? (tries )?for one minute", text)
 
 
 def find(document: Document, name: str) -> Entry:

@@ -4,24 +4,17 @@ import os
 import signal
 
 import pytest
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
-from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.schemas.objects import StateType
 
 from modelpivot.files import read_model
 from modelpivot.models.cutover import ProcessId
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.runs import list_runs
-from tests.deployed import run_again, start, wait_for_state
+from tests.deployed import run_again, start, wait_for_log, wait_for_state
 from tests.switching import wait_until
 from tests.world import World
 
 pytestmark = pytest.mark.usefixtures("worker")
-
-
-def read_logs(run: FlowRun) -> list[str]:
-    """What the run's page shows."""
-    return [log.message for log in get_client(sync_client=True).read_logs(LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run.id])))]
 
 
 def test_a_run_that_failed_goes_on_when_the_cause_is_mended(old_serves: World) -> None:
@@ -32,7 +25,7 @@ def test_a_run_that_failed_goes_on_when_the_cause_is_mended(old_serves: World) -
     run_again(run)
     ended = wait_until(lambda: state if (state := wait_for_state(run)).name != "Failed" else None, what="the second end", deadline_s=120)
     assert ended.name == "Staged", ended
-    logs = read_logs(run)
+    logs = wait_for_log(run, "an earlier start of this run", "Finished in state Staged")
     assert len([line for line in logs if line.startswith("preflight: reading")]) == 2
     assert [line for line in logs if line.startswith("an earlier start of this run") and "came to: failed" in line]
 
@@ -48,4 +41,4 @@ def test_a_run_that_was_lost_in_the_switch_finds_what_the_host_did(old_serves: W
     run_again(run)
     ended = wait_until(lambda: state if not (state := wait_for_state(run)).is_crashed() else None, what="the second end", deadline_s=120)
     assert (ended.type, old_serves.serving) == (StateType.COMPLETED, "slow"), ended
-    assert [line for line in read_logs(run) if line.startswith("taking up the switch")]
+    wait_for_log(run, "taking up the switch")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from modelpivot.facts.disks import read_disk
+from modelpivot.facts.everything import read_host_facts
 from modelpivot.facts.hub_cache import read_hub_cache
 from modelpivot.facts.packages import read_environments, read_packages
 from modelpivot.facts.processes import environment_of, read_process, unit_of
@@ -20,6 +21,7 @@ from modelpivot.facts.xid import parse_xids, read_xids
 from modelpivot.models.event import Event
 from modelpivot.models.facts import Disk
 from modelpivot.models.frozen import Unread
+from modelpivot.models.host import HostConfig
 from modelpivot.models.host_parts import HubCache
 from modelpivot.models.manifest import Manifest, ManifestFile
 from modelpivot.state.paths import StatePaths
@@ -143,6 +145,17 @@ def test_what_the_hub_cache_does_not_reference(tmp_path: Path) -> None:
     found = read_hub_cache(tmp_path)
     assert isinstance(found, HubCache) and (found.repos, found.unreferenced_bytes) == (1, 2 * 8192)
     assert read_hub_cache(tmp_path / "none") is None
+
+
+def test_the_hub_cache_is_that_of_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host's facts tell of the cache that a reclaim would free, not of the one that the library takes by itself."""
+    named, own = tmp_path / "named", tmp_path / "own"
+    for path in (named, own):
+        path.mkdir()
+    monkeypatch.setenv("HF_HUB_CACHE", str(own))
+    host = HostConfig(state_dir=tmp_path / "state", weights_root=tmp_path, environments_root=tmp_path, hub_cache=named)
+    found = read_host_facts(host, StatePaths(host.state_dir), until=time.monotonic() + 60).hub_cache
+    assert isinstance(found, HubCache) and found.path == named
 
 
 def test_xids_are_found_among_other_lines(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """The ladder, rung by rung, on a stand-in engine."""
 
 import socket
+import threading
 
 import pytest
 
+from modelpivot.errors import CommandFailed
 from modelpivot.facts.endpoint import Completion, Reply, ask, complete, parse_completion
 from modelpivot.facts.readiness import Ladder, read_ready
 from modelpivot.models.readiness import Readiness
@@ -49,6 +51,34 @@ def test_ladder_looks_past_a_hanging_request(switch_host: SwitchHost) -> None:
     assert ladder.last.missing == "port"
     assert ladder.last_ready_at is None
     ladder.close()
+
+
+def test_a_climb_that_fails_is_not_the_last() -> None:
+    """A supervisor that does not answer once, a disk that is full for a moment: it is told, and the engine is ready as soon as it can be looked at."""
+    failures: list[Exception] = [
+        OSError(28, "No space left on device"),
+        CommandFailed("systemctl show: still running after 60 s, killed"),
+        KeyError("x"),
+    ]
+    found: list[str] = []
+
+    def climb() -> Readiness:
+        found.append(str(ladder.last))
+        if failures:
+            raise failures.pop(0)
+        return Readiness(missing=None)
+
+    go = threading.Event()
+    ladder = Ladder(lambda: climb() if go.wait(10) else Readiness(missing="port"), pause_s=0.01)
+    go.set()
+    wait_until(lambda: ladder.last.is_ready, what="the engine to be seen ready")
+    ladder.close()
+    assert found[1:4] == [
+        "port: it could not be looked at: [Errno 28] No space left on device",
+        "port: it could not be looked at: systemctl show: still running after 60 s, killed",
+        "port: it could not be looked at: 'x'",
+    ]
+    assert ladder.last_ready_at is not None
 
 
 def test_socket_that_never_answers() -> None:

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 import blocks
 from blocks import GpuHost, HubAccess
-from flows.carry import with_hub
+from flows.carry import open_flow_context, with_hub
 from modelpivot.models.frozen import Frozen
 from modelpivot.models.host import HostConfig
 from modelpivot.models.hub_account import HubAccount
@@ -54,3 +54,18 @@ def test_a_hub_block_gives_address_and_token_to_this_process_alone(host: HostCon
     changed = with_hub(host, HubAccess(account=HubAccount(endpoint="http://hub.local", token=SecretStr(TOKEN))))
     assert changed.hub_endpoint == "http://hub.local" and os.environ["HF_TOKEN"] == TOKEN and TOKEN not in changed.model_dump_json()
     assert with_hub(host, None) == host
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"), [(HostConfig().hub_endpoint, "http://mirror.local"), ("http://hub.local", "http://hub.local")]
+)
+def test_a_host_block_that_names_no_hub_takes_the_workers(
+    host: HostConfig, monkeypatch: pytest.MonkeyPatch, named: str, expected: str
+) -> None:
+    """As saved and loaded, when every field is there: what is the default was not chosen; one that names a Hub keeps it."""
+    monkeypatch.setenv("HF_ENDPOINT", "http://mirror.local")
+    monkeypatch.delenv("MODELPIVOT_HUB_ENDPOINT", raising=False)
+    GpuHost(config=host.model_copy(update={"hub_endpoint": named})).save("choosing", overwrite=True)
+    loaded = GpuHost.load("choosing")
+    assert isinstance(loaded, GpuHost)
+    assert open_flow_context("plan", loaded, None).host.hub_endpoint == expected

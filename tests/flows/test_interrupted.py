@@ -13,7 +13,7 @@ from modelpivot.stages.report import report
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.lock import read_lock
 from modelpivot.weights.pace import Pace
-from tests.flows.asked import read_flow_run
+from tests.flows.asked import count_events, read_flow_run
 from tests.switching import wait_until
 from tests.weights.repos import make_repo
 from tests.world import World
@@ -34,7 +34,7 @@ def owner(child: FlowChild) -> ProcessId:
 
 
 def test_a_run_that_is_told_to_end_leaves_no_child_and_no_lock(world: World) -> None:
-    """SIGTERM in the middle of a download: children gone and host free within seconds, 130, and the old model serves."""
+    """SIGTERM in the middle of a download: children gone and host free within seconds, 130, and the old model serves; the event of it is there."""
     make_repo(world.root / "hub", "acme/big", shards=2, bytes_each=2_000_000)
     world.recipe("big")
     world.hub.pace = Pace(100_000)
@@ -49,6 +49,7 @@ def test_a_run_that_is_told_to_end_leaves_no_child_and_no_lock(world: World) -> 
     assert read_lock(world.state) is None and world.serving == "old"
     run = read_flow_run(result)
     assert run.state and run.state.is_crashed()
+    wait_until(count_events("modelpivot.pivot.interrupted"), what="the outcome as an event")
 
 
 def test_a_run_killed_in_the_switch_is_taken_up_by_the_next(world: World) -> None:

@@ -1,14 +1,22 @@
 """Whole pivots on a real Hub, real uv, a real Prefect and a real switch; the engine is the stand-in."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from modelpivot.host import read_process_id
+from modelpivot.models.recipe import Hooks
 from modelpivot.models.result import ExitCode
 from modelpivot.state.lock import acquire_lock, read_lock, release_lock
-from modelpivot.state.releases import read_book
+from modelpivot.state.releases import list_releases, read_book, read_current
+from modelpivot.state.runs import read_events
+from modelpivot.supervisors.process import ProcessSupervisor
 from tests.flows.asked import count_events, read_artifacts, read_flow_run, read_task_runs, task_name
 from tests.switching import wait_until
-from tests.world import World
+from tests.world import DEADLINES, World
 
 ORDER = ["preflight", "plan", "install", "patch config", "check shards", "check engine", "serve", "benchmark", "gate", "promote"]
 """Tasks one after another; download runs beside install."""
@@ -17,11 +25,12 @@ ORDER = ["preflight", "plan", "install", "patch config", "check shards", "check 
 def test_a_dry_run_plans_and_changes_nothing(world: World) -> None:
     """Planned: the plan is an artifact, the old model serves, nothing new is on disk, nobody holds the host."""
     book, weights = read_book(world.state), sorted(world.host.weights_root.rglob("*"))
-    result = world.run("pivot", recipe="new")
+    result = world.run("pivot", recipe="new", overrides={"skip_benchmark": True})
     assert (result.outcome, result.exit_code) == ("planned", 0), world.tell(result)
     run = read_flow_run(result)
     assert run.state and (run.state.name, run.name) == ("Planned", "new on gpu-test (dry run)")
-    assert "acme" in str(read_artifacts(run)["plan-new"].data)
+    plan = str(read_artifacts(run)["plan-new"].data)
+    assert "acme" in plan and "Skip the benchmark: yes" in plan
     assert (read_book(world.state), world.serving, read_lock(world.state)) == (book, "old", None)
     assert sorted(world.host.weights_root.rglob("*")) == weights
 
@@ -61,6 +70,30 @@ def test_a_hook_that_fails_ends_the_run_before_anything(world: World) -> None:
     assert result.cause == ["no room in the rack"] and not witness.exists() and world.serving == "old"
 
 
+def test_a_hook_that_never_ends_is_ended(world: World) -> None:
+    """Its deadline ends it with all its processes, one that it left behind with its output too: the run fails with its words, the service is untouched."""
+    pid = world.root / "pid"
+    hook = ["echo waiting for the rack", f"sleep 1000 & echo $! > {pid}", "setsid sleep 5 & wait"]
+    world.recipe("endless", repo="new", hooks={"before": hook}, deadlines={**DEADLINES, "hooks_s": 1})
+    result = world.pivot("endless")
+    assert (result.outcome, result.exit_code, world.serving) == ("failed", 1, "old"), world.tell(result)
+    assert "the hooks before were not over after 1 s" in result.message and result.cause == ["waiting for the rack"]
+    assert read_process_id(int(pid.read_text())) is None
+
+
+def test_a_hook_that_fails_after_the_promotion_takes_nothing_back(world: World) -> None:
+    """Promoted, 0: the new model serves, and the hook's failure is a warning in the journal, in the report's stages and in its message."""
+    world.recipe("trailed", repo="new", hooks={"after": ["echo the pager is away", "exit 3"]})
+    result = world.pivot("trailed")
+    assert (result.outcome, result.exit_code, world.serving) == ("promoted", 0, "trailed"), world.tell(result)
+    assert "serves at" in result.message and "a hook after failed with exit code 3: the pager is away" in result.message
+    assert [stage.result for stage in result.stages if stage.name == "hooks after"] == ["failed"]
+    warned = [event.message for event in read_events(world.state.run(result.run_id))[0] if event.kind == "warning"]
+    assert any("the pager is away" in message for message in warned)
+    run = read_flow_run(result)
+    assert run.state and (run.state.name, run.state.is_completed()) == ("Completed", True)
+
+
 def test_a_gate_that_says_no_goes_back(world: World) -> None:
     """The stand-in cannot be measured: the run asks the switch to return, follows it, and ends RolledBack with 4; the old model answers."""
     world.recipe("unmeasured", repo="new", workloads=[{"name": "single", "prompts": 2}])
@@ -79,6 +112,23 @@ def test_a_pivot_to_what_serves_has_nothing_to_do(world: World) -> None:
     run = read_flow_run(result)
     assert (result.outcome, result.exit_code) == ("no_change", 0), world.tell(result)
     assert run.state and run.state.name == "NoChange"
+
+
+def test_a_mended_hook_goes_into_the_record_of_what_serves(world: World) -> None:
+    """NoChange, 0: the same release and the same engine, its record with the new hook; the message says so. Once more there is nothing to say."""
+    before = read_current(world.state)
+    assert before is not None
+    engine = ProcessSupervisor(world.state).processes(before)
+    world.recipe("old", hooks={"drain": ["true"]})
+    try:
+        result, again = world.pivot("old"), world.run("stage", recipe="old", agreed=True)
+    finally:
+        world.recipe("old")
+    assert (result.outcome, result.exit_code) == ("no_change", 0) and "the recipe's hooks now" in result.message, world.tell(result)
+    after = read_current(world.state)
+    assert after == before.model_copy(update={"hooks": Hooks(drain=["true"])})
+    assert ProcessSupervisor(world.state).processes(before) == engine and world.serving == "old"
+    assert again.outcome == "no_change" and "hooks" not in again.message, world.tell(again)
 
 
 def test_check_weights_names_what_is_not_right(world: World) -> None:
@@ -105,9 +155,48 @@ def test_stage_cutover_and_rollback_are_runs_of_their_own(world: World) -> None:
     assert not {"install", "download"} & {stage.name for stage in served.stages}
     assert (world.run("rollback").exit_code, world.serving) == (3, "apart")
     back = world.run("rollback", agreed=True)
-    assert (back.outcome, back.exit_code, world.serving) == ("promoted", 0, "old"), world.tell(back)
+    assert (back.outcome, back.exit_code, world.serving) == ("rolled_back", 0, "old"), world.tell(back)
     run = read_flow_run(back)
     assert run.name == "rollback on gpu-test" and run.state and run.state.name == "Completed"
+    wait_until(count_events("modelpivot.rollback.rolled_back"), what="the outcome as an event")
+
+
+@pytest.mark.parametrize("what", ["moved", "away"])
+def test_a_cutover_serves_what_was_staged(world: World, what: str) -> None:
+    """Since then its branch moved, or the Hub went away: what was proved by day is served, and nothing else is asked for."""
+    name = world.recipe(f"night-{what}", repo="new", args={"load-s": 0.2})
+    staged = world.run("stage", recipe=name, agreed=True)
+    assert staged.outcome == "staged", world.tell(staged)
+    candidate = list_releases(world.state)[-1]
+    with elsewhere(world, what):
+        served = world.run("cutover", recipe=name)
+    assert (served.outcome, served.released, world.serving) == ("promoted", candidate.id, name), world.tell(served)
+
+
+def test_a_recipe_that_changed_since_is_not_what_was_staged(world: World) -> None:
+    """Other arguments make another candidate, which is not there: Blocked before anything is touched."""
+    name = world.recipe("changed", repo="new", args={"load-s": 0.1})
+    staged = world.run("stage", recipe=name, agreed=True)
+    assert staged.outcome == "staged", world.tell(staged)
+    world.recipe(name, repo="new", args={"load-s": 0.3})
+    refused = world.run("cutover", recipe=name, agreed=True)
+    assert (refused.exit_code, world.serving) == (3, "old") and "not complete" in refused.message, world.tell(refused)
+
+
+@contextmanager
+def elsewhere(world: World, what: str) -> Iterator[None]:
+    """Meanwhile `main` of acme/new stands at another commit, or no Hub answers."""
+    host, readme = world.host, world.root / "hub/acme/new/README.md"
+    before = readme.read_text()
+    try:
+        if what == "moved":
+            readme.write_text("# moved\n")
+        else:
+            world.host = host.model_copy(update={"hub_endpoint": "http://127.0.0.1:9"})
+        yield
+    finally:
+        world.host = host
+        readme.write_text(before)
 
 
 def test_outside_its_window_a_host_is_not_switched_without_a_yes(world: World) -> None:
@@ -133,6 +222,18 @@ def test_a_recipe_of_ones_own_is_taken_by_its_path(world: World, tmp_path: Path)
     )
     result = world.run("plan", recipe=str(recipe))
     assert result.exit_code == ExitCode.USAGE and "serve_name" in result.message and "mine.yaml" in result.message
+
+
+def test_what_serves_is_known_without_the_file_it_was_made_of(world: World, tmp_path: Path) -> None:
+    """A recipe of one's own is kept beside its release: what serves is looked up there when the file is gone."""
+    recipe = tmp_path / "mine.yaml"
+    text = (world.deployments / "recipes/new.yaml").read_text()
+    recipe.write_text(text.replace("name: new", "name: mine", 1).replace("served_name: new", "served_name: mine"))
+    served = world.pivot(str(recipe))
+    assert (served.outcome, world.serving) == ("promoted", "mine"), world.tell(served)
+    recipe.unlink()
+    result = world.run("check_weights")
+    assert (result.outcome, result.exit_code) == ("checked", 0), world.tell(result)
 
 
 def test_a_pivot_promotes_and_shows_every_step(world: World) -> None:

@@ -56,6 +56,27 @@ def test_progress_is_shown_once_a_second_and_at_the_end() -> None:
     assert shown == [[10.0], [10.0], [100.0]]
 
 
+def test_files_in_flight_stand_beside_the_bar() -> None:
+    """Rows of the artifact that is sent anyway: a handful, the rest counted; each showing has those of its moment, the last one none."""
+    poster = Poster()
+    listener = PrefectListener(clock=iter(range(10)).__next__, poster=poster)
+    files = {f"model-{number}.safetensors": [10**9 * number, 10**10] for number in range(7)}
+    shown: list[str] = []
+
+    def body() -> None:
+        for done, under_way in ((10, files), (20, {"x\ny.gguf": [1, 2]}), (100, {})):
+            listener(progress(done, 100, unit="B", files=under_way))
+            assert poster.drain(20)
+            [artifact] = list_artifacts(UUID(flow_run.get_id()))
+            shown.append(artifact.description or "")
+
+    in_a_task(body)
+    assert "\n- model-4.safetensors: 4.0 GB (3.7 GiB) of 10.0 GB (9.3 GiB)\n" in shown[0]
+    assert "model-5" not in shown[0] and shown[0].endswith("and 2 more")
+    assert shown[1].endswith("\n\n- x y.gguf: 1 bytes of 2 bytes")
+    assert shown[2] == "100 bytes of 100 bytes"
+
+
 def test_a_stage_that_is_run_again_gets_a_bar_of_its_own() -> None:
     """`started` after a failure begins anew, so that a bar never jumps back."""
     poster = Poster()

@@ -1,11 +1,13 @@
 """The real engine through its gate: the same model, the same numbers."""
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from modelpivot.demo.ports import free_port
 from modelpivot.facts.endpoint import Completion, complete, read_generates
 from modelpivot.models.engine import EnvironmentProof
 from modelpivot.models.host import HostConfig
@@ -19,7 +21,6 @@ from modelpivot.supervisors.process import ProcessSupervisor
 from modelpivot.waiting import wait_for
 from tests.engine_environment import ENGINE, engine_environment, engine_host, engine_models
 from tests.inside.test_real_engine import release
-from tests.switching import free_port
 
 __all__ = ["engine_environment", "engine_host", "engine_models"]
 pytestmark = pytest.mark.engine
@@ -49,10 +50,18 @@ def answer(made: Release) -> Completion:
     return found
 
 
+def find_core(supervisor: ProcessSupervisor, made: Release) -> int:
+    """The engine's own process."""
+    own = [process.pid for process in supervisor.processes(made)]
+    (core,) = [pid for pid in own if b"EngineCore" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return core
+
+
 def test_behind_the_gate_the_numbers_are_the_same(
     engine_environment: EnvironmentProof, engine_models: dict[str, Path], host: HostConfig, tmp_path: Path
 ) -> None:
-    """Started plain and through the gate, with children from the warm server, the engine gives the same tokens and log-probabilities."""
+    """Started plain and through the gate, the engine gives the same tokens and log-probabilities. At the gate its own process is there, with children
+    from the warm server, in front of its device, while somebody else has its port."""
     state = StatePaths(host.state_dir)
     made = release(engine_environment, engine_models["new"], tmp_path, port=free_port()).model_copy(
         update={"gate": read_engine(ENGINE).gate}
@@ -63,18 +72,18 @@ def test_behind_the_gate_the_numbers_are_the_same(
     with serving(supervisor, made):
         plain = answer(made)
     gated = GatedStart(supervisor, made, state.release(made.id).gate)
+    other = socket.create_server(("127.0.0.1", made.endpoint.port))
     gated.begin()
     fact = wait_for(gated.read, lambda seen, _: seen if seen.told or not seen.is_alive else None, what="the gate", deadline_s=UP_S)
     assert fact.told is not None, supervisor.log_path(made).read_text()[-3000:]
-    assert (fact.told.cuda, fact.told.warm_children) == (False, True)
+    assert (fact.told.cuda, fact.told.warm_children, fact.told.at_device) == (False, True, True)
     assert "is left out" not in supervisor.log_path(made).read_text(), "a module of the gate is not in this version"
-    main = supervisor.status(made).main
+    main, core = supervisor.status(made).main, find_core(supervisor, made)
+    assert main is not None
+    assert read_rows()[core].parent != main.pid
+    other.close()
     assert gated.open()
     with serving(supervisor, made):
-        assert supervisor.status(made).main == main
-        own = [process.pid for process in supervisor.processes(made)]
-        (core,) = [pid for pid in own if b"EngineCore" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-        assert main is not None
-        assert read_rows()[core].parent != main.pid
+        assert (supervisor.status(made).main, find_core(supervisor, made)) == (main, core)
         behind = answer(made)
     assert behind == plain

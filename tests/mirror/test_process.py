@@ -17,7 +17,7 @@ def test_runs_as_a_process_until_it_is_told_to_stop(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     process = subprocess.Popen([sys.executable, "-m", "modelpivot.mirror", str(tmp_path / "hub"), "--ready-file", str(ready)])
     try:
-        wait_for(ready.exists, lambda there, _: there or None, what="mirror listens", deadline_s=20, interval_s=0.05)
+        wait_for(ready.exists, lambda there, _: there or None, what="mirror listens", deadline_s=60, interval_s=0.05)
         base = ready.read_text().strip()
         answer = httpx.get(f"{base}/acme/tiny/resolve/main/config.json", follow_redirects=True)
         assert answer.json()["model_type"] == "tiny"

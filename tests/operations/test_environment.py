@@ -251,7 +251,7 @@ def kill_and_repair(host: HostConfig, resolution: Resolution, process: subproces
     process.send_signal(signal.SIGKILL)
     process.wait()
     path = environment_path(host, resolution)
-    wait_for(lambda: processes_of(path), lambda lines, _: not lines or None, what="uv ends with its parent", deadline_s=5)
+    wait_for(lambda: processes_of(path), lambda lines, _: not lines or None, what="uv ends with its parent", deadline_s=30)
     proof = install(host, resolution)
     assert imports(path)
     assert len(list(site(path).glob("big/part*.py"))) == FILES

@@ -74,9 +74,9 @@ def test_it_comes_last_and_ends_with_its_parent(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-I", "-S", "-c", script], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
-        wait_for(lambda: os.getpriority(os.PRIO_PROCESS, pid), lambda nice, _: nice == 19 or None, what="its place", deadline_s=10)
+        wait_for(lambda: os.getpriority(os.PRIO_PROCESS, pid), lambda nice, _: nice == 19 or None, what="its place", deadline_s=30)
         parent.kill()
-    wait_for(lambda: is_there(pid), lambda there, _: None if there else True, what="its end", deadline_s=10)
+    wait_for(lambda: is_there(pid), lambda there, _: None if there else True, what="its end", deadline_s=30)
 
 
 ENDLESS = """import runpy, sys

@@ -71,6 +71,24 @@ def test_noise_is_learned_from_other_set_ups_of_the_same_workload() -> None:
     assert compare(*sides, SPEED, older).verdict == "regressed"
 
 
+def test_another_hosts_noise_is_not_learned() -> None:
+    """A loud machine in the same history widens no band; without starts of these hosts the noise is not known."""
+    loud = starts((20.0, 60.0, 180.0), setup=SETUP.model_copy(update={"host": "gpu-2"}))
+    newer = SETUP.model_copy(update={"engine_version": "0.27.0"})
+    old, new = Side("old", starts(QUIET)), Side("new", starts((54.0, 54.2), setup=newer, release="model-2"))
+    assert compare(old, new, SPEED, loud) == compare(old, new, SPEED)
+    single = Side("old", [result(60.0, start="x")]), Side("new", [result(30.0, start="y", setup=newer)])
+    assert compare(*single, SPEED, loud).changes[0].band is None
+
+
+def test_noise_is_learned_from_the_hosts_of_both_sides() -> None:
+    """Sides measured on two machines: the history of either counts."""
+    elsewhere = SETUP.model_copy(update={"host": "gpu-2"})
+    older = starts(QUIET, setup=elsewhere.model_copy(update={"engine_version": "0.25.0"}))
+    sides = Side("old", [result(60.0, start="x")]), Side("new", [result(50.0, start="y", setup=elsewhere)])
+    assert compare(*sides, SPEED, older).verdict == "regressed"
+
+
 def test_repeats_within_one_start_are_one_start() -> None:
     """Ten measurements of one start are no ten starts: they teach nothing of the noise between starts."""
     repeated = [result(speed, start="only") for speed in QUIET]

@@ -63,12 +63,13 @@ def test_the_brief_is_planned_as_its_engineer_would_have_wished() -> None:
     assert any("nothing answers for about 11 min" in sentence for sentence in plan.clients)
 
 
-def test_a_disk_that_cannot_hold_both_asks_what_may_go() -> None:
-    """What costs nothing goes first, and no more is asked for than is missing; the weights that serve are the last resort."""
+def test_a_disk_that_cannot_hold_both_says_what_may_go() -> None:
+    """It stands in the way, and no yes helps: its remedy names what costs least and is enough; the weights that serve are the last resort."""
     plan = plan_of("pro6000-disk-small")
     assert codes("pro6000-disk-small") == ["DISK_FULL"]
-    [question] = [one for one in plan.questions if one.id == "make-room"]
-    assert "/pool/hf/hub" in question.text and "org/other" in question.text and "glm-5" not in question.text
+    remedy = plan.blockers[0].remedy
+    assert "/pool/hf/hub" in remedy and "org/other" in remedy and "glm-5" not in remedy and "modelpivot reclaim" in remedy
+    assert [question.id for question in plan.questions] == ["remote-code"]
     assert "no way back" in plan.room[-1].costs
 
 

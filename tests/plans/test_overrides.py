@@ -4,7 +4,9 @@ import pytest
 from pydantic import ValidationError
 
 from modelpivot.models.overrides import Overrides
-from modelpivot.plans.overrides import override, say_overrides
+from modelpivot.models.plan import Choice, Plan
+from modelpivot.plans.markdown import plan_markdown
+from modelpivot.plans.overrides import CHOICES, override, say_overrides, tell_overrides
 from modelpivot.recipes import read_recipe
 
 
@@ -36,6 +38,28 @@ def test_every_field_reaches_its_place_in_the_recipe() -> None:
     assert (made.deadlines.confirm_s, made.workloads, made.floors) == (1800, [], [])
     assert made.consents == [*recipe.consents, "untested-engine"]
     assert "Context length: 4096" in say_overrides(overrides) and "Skip the benchmark: yes" in say_overrides(overrides)
+
+
+def test_a_plan_says_what_this_run_set() -> None:
+    """Every value that was filled in stands in the artifact, what is no choice too; a choice that follows from one does not blame the recipe."""
+    choices = [
+        Choice(name="--max-model-len", value="4096", reason="the recipe sets it"),
+        Choice(name="--seed", value="0", reason="the recipe sets it"),
+        Choice(name="commit", value="a" * 40, reason="dev of acme/new stands there now"),
+    ]
+    plan = Plan(recipe=read_recipe("demo"), from_release=None, candidate=None, manifest=None, resolution=None, choices=choices)
+    overrides = Overrides(max_model_len=4096, revision="dev", skip_benchmark=True, consents=["untested-engine"])
+    told = tell_overrides(plan, overrides)
+    assert [one.reason for one in told.choices] == ["this run sets it", "the recipe sets it", choices[2].reason]
+    text = plan_markdown(told)
+    for line in ("Context length: 4096", "Revision of the model: dev", "Skip the benchmark: yes", "Consents: untested-engine"):
+        assert f"- {line}\n" in text
+    assert tell_overrides(plan, Overrides()) == plan
+
+
+def test_every_named_choice_is_a_field() -> None:
+    """A field that is renamed takes its choice with it."""
+    assert set(CHOICES) <= set(Overrides.model_fields)
 
 
 @pytest.mark.parametrize(("field", "value"), [("max_model_len", 3), ("port", 70000), ("engine_version", "1; rm"), ("revision", "-x")])

@@ -7,11 +7,13 @@ import pytest
 from modelpivot.models.engine import Engine
 from modelpivot.models.facts import GpuProcess, Gpus, Listener
 from modelpivot.models.frozen import Unread
-from modelpivot.models.manifest import Manifest
+from modelpivot.models.host_parts import OutgoingPorts, PortRange
+from modelpivot.models.manifest import Manifest, ManifestFile
 from modelpivot.models.plan import Blocker, Plan
-from modelpivot.models.recipe import Recipe
+from modelpivot.models.recipe import Deadlines, Hooks, Recipe
 from modelpivot.plans.blockers import new_blockers
 from modelpivot.plans.pivot import plan_pivot
+from modelpivot.plans.upgrade import standing_blockers
 from modelpivot.recipes import read_recipe
 from tests.plans.samples import (
     CPU,
@@ -87,6 +89,22 @@ def test_every_choice_has_its_reason() -> None:
     assert "weights files" in choices["files"].value and "left out" in choices["files"].reason
 
 
+@pytest.mark.parametrize(
+    ("current", "unconfirmed", "said"),
+    [
+        (True, "return", "goes back by itself after 7200 s because the recipe says so"),
+        (True, "keep", "stays after 7200 s because the recipe says so"),
+        (False, "return", "stays after 7200 s because nothing serves that it could go back to"),
+        (False, "keep", "stays after 7200 s because the recipe says so"),
+    ],
+)
+def test_the_plan_says_what_becomes_of_a_model_that_nobody_confirms(current: bool, unconfirmed: str, said: str) -> None:
+    """The first model of a host is kept: nothing served before that the switch could go back to."""
+    facts = brief_facts(current=old_release() if current else None)
+    plan = plan_pivot(changed(stated_recipe(), unconfirmed=unconfirmed), HOST, facts, CUDA)
+    assert f"unconfirmed {said}" in [str(choice) for choice in plan.choices]
+
+
 def test_every_blocker_is_said_at_once() -> None:
     """No driver, no room, no uv, a held port and a wrong patch: five at once, each with its remedy."""
     plan = brief_plan(
@@ -141,6 +159,58 @@ def test_a_repository_without_a_file_to_serve_is_no_plan() -> None:
     recipe = changed(KIMI, patches=[])
     plan = plan_pivot(recipe, HOST, brief_facts(model={"manifest": empty, "on_disk": on_disk(empty)}), CUDA)
     assert "model.include" in only(plan, "REPO_EMPTY").remedy
+
+
+def files_of(*names: str) -> dict[str, Any]:
+    """Facts of a model that has these files, none of them on disk."""
+    files = Manifest(repo="acme/x", commit="4d" * 20, files=[ManifestFile(path=name, size=9, sha256="a" * 64) for name in names])
+    return {"manifest": files, "on_disk": on_disk(files)}
+
+
+@pytest.mark.parametrize(
+    ("names", "is_blocked"),
+    [
+        (("model.safetensors", "tokenizer.json"), True),
+        (("pytorch_model-00001-of-00002.bin", "sub/config.json"), True),
+        (("model.safetensors", "config.json"), False),
+        (("consolidated.safetensors", "params.json", "tekken.json"), False),
+        (("model-Q4_K_M.gguf",), False),
+    ],
+)
+def test_weights_that_nothing_describes_block_before_they_are_fetched(names: tuple[str, ...], is_blocked: bool) -> None:
+    """No config.json in what would be fetched; Mistral's layout has another file, GGUF holds its own."""
+    plan = plan_pivot(changed(KIMI, patches=[]), HOST, brief_facts(model=files_of(*names)), CUDA)
+    assert ("CONFIG_MISSING" in codes(plan)) == is_blocked
+
+
+@pytest.mark.parametrize(
+    ("names", "args", "is_warned"),
+    [
+        ((), {}, True),
+        (("vocab.json",), {}, True),
+        (("tokenizer_config.json",), {}, True),
+        ((), {"skip-tokenizer-init": True}, False),
+        ((), {"tokenizer": "acme/tokenizer"}, False),
+        (("tokenizer.json",), {}, False),
+        (("tekken.json",), {}, False),
+        (("tokenizer.model.v3",), {}, False),
+        (("spiece.model",), {}, False),
+        (("qwen.tiktoken",), {}, False),
+        (("vocab.json", "merges.txt"), {}, False),
+        (("tokenizer_config.json", "tokenization_kimi.py"), {}, False),
+    ],
+)
+def test_a_model_without_a_tokenizer_is_warned_about(names: tuple[str, ...], args: dict[str, object], is_warned: bool) -> None:
+    """Told and no blocker: a recipe may serve it without one, or with another."""
+    recipe = changed(KIMI, patches=[], serve=KIMI.serve.model_dump() | {"args": KIMI.serve.args | args})
+    plan = plan_pivot(recipe, HOST, brief_facts(model=files_of("model.safetensors", "config.json", *names)), CUDA)
+    assert any("no tokenizer" in line for line in plan.warnings) == is_warned and "CONFIG_MISSING" not in codes(plan)
+
+
+def test_a_model_in_gguf_brings_its_own_tokenizer() -> None:
+    """Nothing beside the file is needed, whatever else the repository has."""
+    plan = plan_pivot(changed(KIMI, patches=[]), HOST, brief_facts(model=files_of("x-Q4.gguf", "config.json")), CUDA)
+    assert not any("no tokenizer" in line for line in plan.warnings)
 
 
 def test_roots_on_one_file_system_share_its_space() -> None:
@@ -368,6 +438,17 @@ def test_nothing_is_to_do_when_the_candidate_is_current_and_answers() -> None:
     assert plan.clients == []
 
 
+def test_settings_that_changed_are_no_step_and_are_told() -> None:
+    """Another hook or deadline makes no other release: nothing is to do for what serves, and the plan says what a run writes down."""
+    plan = brief_plan()
+    assert plan.candidate
+    serving = plan.candidate.model_copy(update={"hooks": Hooks(drain=["away"]), "deadlines": Deadlines(stop_s=7)})
+    again = brief_plan(current=serving)
+    assert again.is_no_change
+    assert [line for line in again.warnings if "deadlines, hooks" in line and "touches nothing else" in line]
+    assert not [line for line in brief_plan(current=plan.candidate).warnings if "frozen with other" in line]
+
+
 def test_a_current_release_that_does_not_answer_is_started_again_with_a_warning() -> None:
     """The same release, silent: the switch is not skipped, and the plan says there is nothing else to go back to."""
     plan = brief_plan(current=brief_plan().candidate, current_answers=Unread(unread="port: nobody listens"))
@@ -438,6 +519,26 @@ def test_a_context_longer_than_the_model_has_is_a_warning() -> None:
     """The engine decides in the end; the plan says it before."""
     recipe = changed(read_recipe("demo"), serve={"served_name": "demo", "args": {"max-model-len": 10**6}})
     assert any("4096 positions" in warning for warning in plan_pivot(recipe, HOST, small_facts(recipe), CPU).warnings)
+
+
+def test_what_could_not_be_started_again_is_asked_about_before_it_stops() -> None:
+    """Parts of what serves are gone: a yes is needed, an upgrade test in its place is blocked; parts of what comes back come back first."""
+    lost: dict[str, Any] = {"current_lacks": ["/pool/old is not there"], "current_answers": True}
+    candidate = brief_plan().candidate
+    assert candidate is not None
+    plan = brief_plan(**lost, current=candidate.model_copy(update={"id": "old-1", "name": "old"}))
+    assert [question.id for question in plan.questions if "/pool/old is not there" in question.text] == ["no-way-back"]
+    assert "NO_WAY_BACK" in [blocker.code for blocker in standing_blockers(plan, is_in_place=True)]
+    assert "NO_WAY_BACK" not in [blocker.code for blocker in standing_blockers(plan)]
+    itself = brief_plan(**lost, current=candidate)
+    assert itself.needs("switch") and "no-way-back" not in [question.id for question in itself.questions]
+
+
+@pytest.mark.parametrize(("reserved", "is_warned"), [([], True), ([PortRange(first=8000, last=8000)], False)])
+def test_a_port_of_outgoing_connections_is_a_warning(reserved: list[PortRange], is_warned: bool) -> None:
+    """One could hold it between stop and start; kept out of them it is safe."""
+    plan = brief_plan(outgoing_ports=OutgoingPorts(ports=PortRange(first=1024, last=65535), reserved=reserved))
+    assert any("ip_local_reserved_ports=8000" in warning for warning in plan.warnings) is is_warned
 
 
 def test_only_what_is_new_stops_right_before_the_switch() -> None:

@@ -83,6 +83,15 @@ def test_other_token_with_another_value() -> None:
     assert judge_logprobs(LOGPROBS, ["x", "b", "c"], [-0.1, -2.0, -3.0], RECORD) != ""
 
 
+@pytest.mark.parametrize(
+    ("value", "old_value", "passes"), [(-0.72, -0.7, True), (-0.68, -0.71, True), (-0.64, -0.66, False), (-0.1, -0.12, False)]
+)
+def test_only_what_is_as_probable_changes_places(value: float, old_value: float, passes: bool) -> None:
+    """Another token of the same probability is a tie only where two of it have room: one that is sure of itself has no equal."""
+    problem = judge_logprobs(LOGPROBS, ["x", "b"], [value, -2.0], (["a", "b"], [old_value, -2.0]))
+    assert (problem == "", "expected 'a', found 'x'" in problem) == (passes, not passes)
+
+
 def test_the_default_lets_one_step_of_a_bfloat16_logit_pass() -> None:
     """Seen on an H200: the same weights, the same text, another batch; 0.0624 apart. Another model is whole units away."""
     probe, record = Probe(kind="logprobs"), (["a", "b"], [-1.0, -5.6861])

@@ -205,6 +205,35 @@ def test_a_division_that_the_recipe_leaves_open_takes_its_gpus() -> None:
     assert made.candidate and made.candidate.start.argv[made.candidate.start.argv.index("--tensor-parallel-size") + 1] == "8"
 
 
+def undivided(gpus: int, **sizes: int) -> Recipe:
+    """The brief's recipe without a tensor parallel, with these sizes beside it."""
+    base = recipe(gpus=gpus)
+    args = {name: value for name, value in base.serve.args.items() if name != "tensor-parallel-size"}
+    sizes_said = {f"{name}-parallel-size": size for name, size in sizes.items()}
+    return base.model_copy(update={"serve": base.serve.model_copy(update={"args": {**args, **sizes_said}})})
+
+
+@pytest.mark.parametrize(
+    ("gpus", "sizes", "tensor"),
+    [(8, {"pipeline": 2}, 4), (8, {"data": 4}, 2), (8, {"pipeline": 2, "data": 2}, 2), (8, {"pipeline": 8}, 1), (2, {"pipeline": 4}, 1)],
+)
+def test_a_pipeline_or_replicas_leave_the_rest_to_tensor_parallel(gpus: int, sizes: dict[str, int], tensor: int) -> None:
+    """Every GPU that the recipe asks for is used; plan, fit and command line agree."""
+    made = plan(facts(card=ModelCard()), undivided(gpus, **sizes))
+    assert made.candidate and made.decided and not isinstance(made.fit, Unread) and made.fit
+    assert (made.fit.parallel.tensor, made.fit.parallel.gpus) == (tensor, made.decided.serve.gpus)
+    assert ("--tensor-parallel-size" in made.candidate.start.argv) == (tensor > 1)
+    assert "GPUS_UNDIVIDED" not in {blocker.code for blocker in made.blockers}
+
+
+def test_gpus_that_cannot_be_divided_by_the_pipeline_block() -> None:
+    """Eight over three stages: said with what would do; a recipe that says its tensor parallel itself is left alone."""
+    [blocker] = [one for one in plan(facts(), undivided(8, pipeline=3)).blockers if one.code == "GPUS_UNDIVIDED"]
+    assert "a multiple of 3: pipeline-parallel-size 3" in blocker.expected and blocker.found == "8"
+    said = recipe(args={"tensor-parallel-size": 2, "pipeline-parallel-size": 3})
+    assert "GPUS_UNDIVIDED" not in {one.code for one in plan(facts(), said).blockers}
+
+
 def outcome(rules: list[Rule], chosen: Recipe, *, version: str = "0.32.0") -> Outcome:
     """These rules over the brief's model on its cards."""
     given = facts()

@@ -4,7 +4,7 @@ from modelpivot.models.engine import Gate
 from modelpivot.models.frozen import Unread
 from modelpivot.models.release import Release
 from modelpivot.plans.clients import client_changes
-from modelpivot.plans.warm import judge_warm, refuse_gate, refuse_reading
+from modelpivot.plans.warm import judge_warm, may_wait_at_device, refuse_gate, refuse_reading
 from tests.plans.samples import old_release
 
 GB = 10**9
@@ -13,7 +13,7 @@ UNREAD = Unread(unread="/proc/meminfo: no such file")
 
 def gated(name: str = "new") -> Release:
     """A release whose engine takes 6 GB at its gate."""
-    return old_release().model_copy(update={"id": name, "gate": Gate(preload=["a"], memory_bytes=6 * GB)})
+    return old_release().model_copy(update={"id": name, "gate": Gate(preload=["a"], memory_bytes=6 * GB), "gpus": 1})
 
 
 def test_an_engine_waits_only_where_memory_holds_it() -> None:
@@ -28,6 +28,36 @@ def test_a_release_that_runs_has_no_gate() -> None:
     """Neither the one that serves nor one that is up already is started a second time."""
     assert "serves" in refuse_gate(gated("same"), gated("same"), is_up=False, available=99 * GB)
     assert "runs" in refuse_gate(gated(), gated("old"), is_up=True, available=99 * GB)
+
+
+def test_an_engine_waits_at_its_device_where_all_its_processes_are_its_children() -> None:
+    """Not one that is spread over nodes, replicas or Ray, or that may be by a file of its own, however it is spelled."""
+    serve = ["python", "-m", "vllm.entrypoints.openai.api_server", "--tensor-parallel-size", "8", "--distributed-executor-backend"]
+    assert may_wait_at_device(
+        [*serve, "mp", "--reasoning-parser", "qwen3"], {"NCCL_DEBUG": "WARN", "VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
+    )
+    for words in (
+        "--data-parallel-size=2",
+        "--data_parallel_size 2",
+        "--data-parallel-siz 2",
+        "-dp 2",
+        "--nnodes 2",
+        "-n 2",
+        "-r 1",
+        "--uds /run/s",
+    ):
+        assert not may_wait_at_device([*serve, "mp", *words.split()], {}), words
+    assert not may_wait_at_device([*serve[:3], "--config", "serve.yaml"], {})
+    assert not may_wait_at_device([*serve, "ray"], {})
+    assert not may_wait_at_device([*serve[:-1], "--distributed-executor-backend=ray"], {})
+    assert not may_wait_at_device([*serve, "mp"], {"VLLM_WORKER_MULTIPROC_METHOD": "fork"})
+
+
+def test_each_further_process_at_its_device_takes_memory() -> None:
+    """Eight GPUs: eight processes wait, seven more than with one."""
+    eight = gated().model_copy(update={"gpus": 8})
+    assert "13.0 GB" in refuse_gate(eight, gated("old"), is_up=False, available=14 * GB)
+    assert refuse_gate(eight, gated("old"), is_up=False, available=15 * GB) == ""
 
 
 def test_weights_are_read_only_beside_those_of_the_old_release() -> None:

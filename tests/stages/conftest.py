@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.stages.deciding import Desk
+from tests.stages.fake_gpu import fake_gpu
 from tests.switching import switch_host
 from tests.world import make_world
 
-__all__ = ["desk", "switch_host"]
+__all__ = ["desk", "fake_gpu", "switch_host"]
 
 
 @pytest.fixture

@@ -33,26 +33,29 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "missing": (lambda path: path.unlink(), "MISSING"),
-    "flipped": (flip, "HASH_MISMATCH"),
-    "short": (lambda path: path.write_bytes(path.read_bytes()[:-5]), "SIZE_MISMATCH"),
-    "empty": (lambda path: path.write_bytes(b""), "EMPTY"),
-    "one too many": (lambda path: path.with_name("model-00004-of-00004.safetensors").write_bytes(b"x"), "EXTRA_WEIGHTS"),
+FAULTS: dict[str, tuple[Callable[[Path], object], str, str | None]] = {
+    "missing": (lambda path: path.unlink(), "MISSING", None),
+    "flipped": (flip, "HASH_MISMATCH", "weights"),
+    "short": (lambda path: path.write_bytes(path.read_bytes()[:-5]), "SIZE_MISMATCH", "weights"),
+    "empty": (lambda path: path.write_bytes(b""), "EMPTY", "weights"),
+    "one too many": (lambda path: path.with_name("model-00004-of-00004.safetensors").write_bytes(b"x"), "EXTRA_WEIGHTS", None),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_any_fault_stops_with_its_file_first(desk: Desk, fault: str) -> None:
-    """GateFailed; the first words of `failed` are code and file, the failed checks follow; no byte of the weights was changed."""
+    """GateFailed; the first words of `failed` are code and file, the failed checks follow; no byte of the weights was changed.
+
+    Only other bytes than the manifest's are the gate that has an alert of its own.
+    """
     plan = desk.fetched()
     assert plan.candidate
-    harm, code = FAULTS[fault]
+    harm, code, gate = FAULTS[fault]
     harm(plan.candidate.weights_dir / SHARD)
     before = tree(plan.candidate.weights_dir)
     with pytest.raises(GateFailed) as caught:
         check_shards(desk.context, plan)
-    assert caught.value.failed[0].startswith(code)
+    assert (caught.value.failed[0].startswith(code), caught.value.gate) == (True, gate)
     assert ".safetensors" in caught.value.failed[0]
     assert any("no file has a problem" in line for line in caught.value.failed)
     after = tree(plan.candidate.weights_dir)

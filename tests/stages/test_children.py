@@ -152,4 +152,4 @@ def test_a_child_ends_with_a_parent_that_is_killed(world: World, context: Contex
     process = wait_for_child(context, "fetch")
     parent.kill()
     parent.wait()
-    wait_until(lambda: not is_alive(process), what="the child to end", deadline_s=10)
+    wait_until(lambda: not is_alive(process), what="the child to end")

@@ -17,6 +17,7 @@ from modelpivot.stages.standing_down import start_again
 from modelpivot.stages.switch import follow_switch, is_unconfirmed, start_switch
 from modelpivot.stages.trial import start_trial
 from modelpivot.state.releases import read_book, record_stopped
+from modelpivot.state.runs import list_runs
 from tests.cli.test_by_hand import command
 from tests.reclaiming import Pile
 from tests.switching import SwitchHost, answers
@@ -49,7 +50,7 @@ def test_what_is_named_stops_on_record(switch_host: SwitchHost, pile: Pile) -> N
     assert (done.stopped, done.obstacles, done.again) == (["old"], [], "modelpivot recover")
     assert switch_host.engines() == [] and not answers(old)
     book = read_book(switch_host.state)
-    assert book.current == "old" and book.stopped and book.stopped.name == "old"
+    assert book.current == "old" and [each.name for each in book.stopped] == ["old"]
     code, told = command(switch_host, "status")
     assert code == 0 and told["answers"] is False and "modelpivot recover" in told["stopped"]
 
@@ -60,7 +61,7 @@ def test_recover_starts_it_again(switch_host: SwitchHost, pile: Pile) -> None:
     clean(switch_host, "old")
     closed = recover(switch_host.context())
     assert closed and closed.outcome == "promoted" and answers(old)
-    assert read_book(switch_host.state).stopped is None and recover(switch_host.context()) is None
+    assert read_book(switch_host.state).stopped == [] and recover(switch_host.context()) is None
 
 
 def test_rollback_undoes_the_cleanup_first(switch_host: SwitchHost, pile: Pile) -> None:
@@ -68,8 +69,36 @@ def test_rollback_undoes_the_cleanup_first(switch_host: SwitchHost, pile: Pile) 
     old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new")
     assert switch_host.switch(old, new).outcome == "promoted"
     clean(switch_host, "new")
-    assert rollback(switch_host.context()).to_release == "new" and answers(new)
-    assert rollback(switch_host.context()).to_release == "old" and answers(old)
+    closed = rollback(switch_host.context())
+    assert closed and closed.to_release == "new" and answers(new)
+    closed = rollback(switch_host.context())
+    assert closed and closed.to_release == "old" and answers(old)
+
+
+def test_what_cannot_be_started_keeps_nothing_else_down(switch_host: SwitchHost, pile: Pile) -> None:
+    """A release and a service that no systemd is here for: the release answers, the service stays on record, and the exit code says that not all is
+    well, which is not that nothing serves."""
+    old = switch_host.serve(switch_host.release("old"))
+    record_stopped(switch_host.state, Stopped(name="lost.service", is_release=False, at=1.0))
+    clean(switch_host, "old")
+    assert [each.name for each in read_book(switch_host.state).stopped] == ["lost.service", "old"]
+    code, told = command(switch_host, "recover")
+    assert (code, "lost.service is a systemd service" in told["message"], answers(old)) == (1, True, True), told
+    assert [each.name for each in read_book(switch_host.state).stopped] == ["lost.service"]
+    run = report(switch_host.state, list_runs(switch_host.state)[0].id)
+    assert (run.exit_code, run.released) == (1, "old")
+
+
+def test_a_release_that_is_down_unasked_is_no_clean_slate(switch_host: SwitchHost, pile: Pile) -> None:
+    """Something else was stopped by name: status ends 5 for the current release all the same, and recover starts that, whatever else it cannot."""
+    old = switch_host.serve(switch_host.release("old"))
+    record_stopped(switch_host.state, Stopped(name="lost.service", is_release=False, at=1.0))
+    switch_host.supervisor.stop(old, timeout_s=1)
+    code, told = command(switch_host, "status")
+    assert (code, "lost.service" in told["stopped"]) == (5, True)
+    with pytest.raises(PreconditionError, match=r"lost\.service is a systemd service"):
+        recover(switch_host.context())
+    assert answers(old)
 
 
 def test_a_pivot_after_it(switch_host: SwitchHost, pile: Pile) -> None:
@@ -77,11 +106,11 @@ def test_a_pivot_after_it(switch_host: SwitchHost, pile: Pile) -> None:
     old = switch_host.serve(switch_host.release("old"))
     clean(switch_host, "old")
     assert switch_host.switch(old, switch_host.release("bad", fault="die_at_start")).outcome == "returned"
-    assert answers(old) and read_book(switch_host.state).stopped is None
+    assert answers(old) and read_book(switch_host.state).stopped == []
     clean(switch_host, "old")
     new = switch_host.release("new")
     assert switch_host.switch(old, new).outcome == "promoted" and answers(new)
-    assert read_book(switch_host.state).stopped is None
+    assert read_book(switch_host.state).stopped == []
 
 
 def test_no_trial_starts_it(switch_host: SwitchHost, pile: Pile) -> None:
@@ -103,7 +132,7 @@ def test_nothing_stops_unasked(switch_host: SwitchHost, pile: Pile, words: tuple
             clean(switch_host, *stop, yes=yes)
     else:
         assert clean(switch_host).stopped == []
-    assert answers(old) and read_book(switch_host.state).stopped is None
+    assert answers(old) and read_book(switch_host.state).stopped == []
 
 
 def test_a_name_that_serves_nothing_blocks(switch_host: SwitchHost, pile: Pile) -> None:
@@ -157,7 +186,7 @@ def test_given_up_for_good(switch_host: SwitchHost, pile: Pile) -> None:
     done = clean(switch_host, "old", named=(f"weights:acme--old/{'a' * 40}",))
     assert done.reclaimed and done.reclaimed.failed == [] and not weights.exists() and done.again == ""
     book = read_book(switch_host.state)
-    assert (book.current, book.stopped) == (None, None)
+    assert (book.current, book.stopped) == (None, [])
     assert recover(switch_host.context()) is None
     with pytest.raises(PreconditionError, match="no release before"):
         rollback(switch_host.context())
@@ -179,9 +208,20 @@ def test_killed_between_the_word_and_the_stop(switch_host: SwitchHost, pile: Pil
     old = switch_host.serve(switch_host.release("old"))
     record_stopped(switch_host.state, Stopped(name="old", at=1.0))
     assert recover(switch_host.context()) is None
-    assert answers(old) and read_book(switch_host.state).stopped is None
+    assert answers(old) and read_book(switch_host.state).stopped == []
     record_stopped(switch_host.state, Stopped(name="old", at=1.0))
     assert clean(switch_host, "old").stopped == ["old"] and not answers(old)
+
+
+def test_a_rollback_of_what_had_not_stopped_yet(switch_host: SwitchHost, pile: Pile) -> None:
+    """The word is taken back without a switch: exit 0, it serves, and the run is remembered as what was asked for."""
+    old = switch_host.serve(switch_host.release("old"))
+    record_stopped(switch_host.state, Stopped(name="old", at=1.0))
+    code, told = command(switch_host, "rollback")
+    assert (code, told["outcome"], told["message"]) == (0, "started", "old serves again")
+    assert answers(old) and read_book(switch_host.state).stopped == []
+    run = report(switch_host.state, list_runs(switch_host.state)[0].id)
+    assert (run.outcome, run.exit_code, run.released) == ("rolled_back", 0, "old")
 
 
 def test_its_port_held_by_a_stranger_is_no_clean_slate(switch_host: SwitchHost, pile: Pile) -> None:

@@ -1,4 +1,4 @@
-"""The gate of a pivot: floors always, the same model's baseline where there is one, and a standing for what was measured."""
+"""The gate of a pivot: floors always, the same model's baseline where there is one, and refused what did not pass."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,11 +84,11 @@ def standings(context: Context) -> list[str]:
 
 
 def test_a_first_pivot_is_judged_by_its_floors_alone(context: Context, release: Release) -> None:
-    """Another model on this host was ten times as fast; this one is promoted, and is the baseline from now on."""
+    """Another model on this host was ten times as fast; this one passes, and is no baseline before it is promoted."""
     remember(context, release, [600.0, 601.0, 599.0], repo="acme/faster")
     checks = gate(context, recipe(), measured(context, release, 60.0), release)
     assert [check.name for check in checks] == ["single: valid", "single: success rate", "single: output tokens per second"]
-    assert standings(context) == ["accepted"]
+    assert standings(context) == ["measured"]
 
 
 def test_the_same_model_again_passes(context: Context, release: Release) -> None:
@@ -153,7 +153,7 @@ def test_without_its_database_the_floors_decide(
     checks = gate(context, recipe(), measured(context, release, 60.0), release)
     assert all(check.passed for check in checks)
     assert any("only the floors decide" in event.message for event in read_events(context.run)[0])
-    assert standings(context) == ["accepted"]
+    assert standings(context) == ["measured"]
 
 
 def test_set_ups_that_differ_in_places_alone_are_one(context: Context, release: Release, tmp_path: Path) -> None:

@@ -4,17 +4,17 @@ import json
 
 import pytest
 
+from modelpivot.demo.ports import free_port
 from modelpivot.errors import PreconditionError
 from modelpivot.files import read_model
 from modelpivot.models.engine import Resolution
 from modelpivot.models.frozen import Unread
 from modelpivot.models.plan import Plan
 from modelpivot.plans.release import pin_recipe
-from modelpivot.stages.plan import make_plan, require_clear, require_nothing_new
+from modelpivot.stages.plan import make_plan, require_clear, require_nothing_new, say_plan
 from modelpivot.stages.preflight import preflight
 from tests.plans.samples import brief_plan
 from tests.stages.deciding import PATCH, Desk
-from tests.switching import free_port
 
 
 def test_the_plan_in_force_lies_in_the_runs_folder(desk: Desk) -> None:
@@ -44,6 +44,13 @@ def test_a_plan_without_blocker_and_question_is_clear() -> None:
     """Nothing is raised, agreed or not."""
     plan = brief_plan().model_copy(update={"questions": []})
     require_clear(plan, is_agreed=False)
+
+
+def test_a_plan_says_what_it_asks() -> None:
+    """In its one line, for those who only look; without questions there is nothing of it."""
+    plan = brief_plan()
+    assert all(question.text in say_plan(plan) for question in plan.questions) and plan.questions
+    assert "asks first" not in say_plan(plan.model_copy(update={"questions": []}))
 
 
 def test_every_blocker_is_named_with_its_remedy_and_exit_code_3() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from modelpivot.errors import HostHeld, PreconditionError
 from modelpivot.facts.views import is_view_standing
-from modelpivot.models.cutover import Cutover
+from modelpivot.models.cutover import Cutover, Phase
 from modelpivot.models.plan import Plan
 from modelpivot.models.recipe import Deadlines
 from modelpivot.state.cutovers import write_intent
@@ -94,18 +94,19 @@ def test_what_a_living_run_planned_stays(pile: Pile) -> None:
     assert "run waiting names it" in pile.why(f"weights:acme--old/{'a' * 40}")
 
 
-def test_nothing_goes_while_a_switch_is_open(pile: Pile) -> None:
+@pytest.mark.parametrize(("phase", "words"), [("warming", "is open"), ("probing", "is to be taken back first")])
+def test_nothing_goes_while_a_switch_is_open(pile: Pile, phase: Phase, words: str) -> None:
     """An open switch needs both its releases; reclaim waits for its end and says so."""
     pile.promote(pile.release("old", pile.weights()))
     path = pile.weights("acme/free", OTHER)
     made = pile.plan()
     now = time.time()
     cutover = Cutover(
-        id="s", run_id="r", from_release="old", to_release="new", deadlines=Deadlines(), lock_token="t", created_at=now, phase="probing"
+        id="s", run_id="r", from_release="old", to_release="new", deadlines=Deadlines(), lock_token="t", created_at=now, phase=phase
     )
     write_intent(pile.state, cutover)
     assert pile.items() == [] and "a switch is open" in pile.why(f"weights:acme--free/{OTHER}")
-    with pytest.raises(PreconditionError, match="is open"):
+    with pytest.raises(PreconditionError, match=words):
         pile.reclaim(made)
     assert path.exists()
 

@@ -100,6 +100,14 @@ def test_going_back_outranks_the_gate_that_asked_for_it(records: Records) -> Non
     assert (result.message, result.cause) == ("too slow", ["KeyError: x"])
 
 
+@pytest.mark.parametrize(("ended", "code", "attempted"), [("returned", 4, "new"), ("promoted", 0, None)])
+def test_a_run_that_was_to_go_back_and_did_is_rolled_back(records: Records, ended: Outcome, code: int, attempted: str | None) -> None:
+    """Whether its switch was an open one that returned or one of its own that was promoted: the word is the run's, the code the service's."""
+    records.close_switch(ended, reason="somebody asked for it")
+    result = records.tell("run", "finished", "old serves again", outcome="rolled_back").report()
+    assert (result.outcome, result.exit_code, result.attempted, result.message) == ("rolled_back", code, attempted, "old serves again")
+
+
 def test_nothing_serves_is_said_and_names_no_address(records: Records) -> None:
     """The worst truth: exit 5, no release, no address."""
     result = records.close_switch("nothing_serves", reason="both died").tell("run", "failed", "x", exit_code=1).report()

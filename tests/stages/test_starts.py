@@ -60,7 +60,7 @@ def test_every_point_and_repeat_is_measured_and_kept(switch_host: SwitchHost) ->
 
 
 def test_each_start_is_another_one_and_the_release_answers_after_it(switch_host: SwitchHost) -> None:
-    """Three starts, two of them by a switch of the release to itself; nothing else of the host changes."""
+    """Three starts, two of them by a switch of the release to itself, whose load time and downtime are kept; nothing else of the host changes."""
     release = with_client(switch_host, switch_host.serve(switch_host.release("one")))
     book, context = read_book(switch_host.state), switch_host.context()
     measurements, comparison = measure_starts(context, release, recipe(release), starts=3, is_eager=False, standing="accepted")
@@ -71,6 +71,9 @@ def test_each_start_is_another_one_and_the_release_answers_after_it(switch_host:
     assert read_book(switch_host.state) == book
     closed = read_cutover_of_run(switch_host.state, context.run.id)
     assert closed is not None
+    kept = sorted(look_back(switch_host.state)[0], key=lambda one: one.measurement.at)
+    assert [(one.load_s is None, one.downtime_s is None) for one in kept] == [(True, True)] * 4 + [(False, False)] * 8
+    assert all(one.downtime_s == closed.lost.downtime_s and one.load_s for one in kept[-4:])
     assert (closed.outcome, closed.from_release, closed.to_release) == ("promoted", "one", "one")
 
 

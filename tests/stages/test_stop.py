@@ -2,59 +2,15 @@
 
 import os
 import socket
-from dataclasses import dataclass
 from multiprocessing import resource_tracker, shared_memory
-from pathlib import Path
-
-import pytest
 
 from modelpivot.models.release import Release
 from modelpivot.plans.wait import judge_free
 from modelpivot.stages.spent import EndedWhenSpent, is_tracker
 from modelpivot.stages.stop import name_blockers, read_free
 from modelpivot.waiting import wait_for
+from tests.stages.fake_gpu import FakeGpu
 from tests.switching import SwitchHost
-
-FAKE = """#!/bin/sh
-case "$1" in
-*query-gpu*)
-    echo "index, uuid, name, memory.total [MiB], memory.used [MiB], compute_cap, driver_version, mig.mode.current"
-    echo "0, GPU-0, fake card, 97887 MiB, $(cat {folder}/used) MiB, 12.0, 590.48.01, Disabled" ;;
-*)
-    echo "gpu_uuid, pid, process_name, used_gpu_memory [MiB]"
-    cat {folder}/apps
-    if [ -e {folder}/left ]; then mv {folder}/left {folder}/apps; fi ;;
-esac
-"""
-
-
-@dataclass
-class FakeGpu:
-    """One card whose memory and processes the test sets."""
-
-    folder: Path
-
-    def hold(self, used_mib: int, *pids: int) -> None:
-        """So much memory, held by these processes."""
-        (self.folder / "used").write_text(str(used_mib))
-        (self.folder / "apps").write_text("".join(f"GPU-0, {pid}, VLLM::EngineCore, {used_mib} MiB\n" for pid in pids))
-
-    def hold_until_seen(self, used_mib: int, *pids: int) -> None:
-        """The same until somebody has looked; nobody holds it from then on."""
-        self.hold(used_mib, *pids)
-        (self.folder / "left").touch()
-
-
-@pytest.fixture
-def fake_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGpu:
-    """A fake nvidia-smi, first on the PATH."""
-    folder = tmp_path / "fake"
-    folder.mkdir()
-    tool = folder / "nvidia-smi"
-    tool.write_text(FAKE.format(folder=folder))
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    return FakeGpu(folder)
 
 
 def _needs_gpu(host: SwitchHost, name: str) -> Release:

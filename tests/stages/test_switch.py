@@ -1,5 +1,7 @@
 """A switch from one stand-in engine to another, as a run does it."""
 
+import time
+
 from modelpivot.stages.promote import promote
 from modelpivot.stages.switch import follow_switch, is_unconfirmed, start_switch
 from modelpivot.state.cutovers import read_cutover
@@ -29,9 +31,10 @@ def test_promoted(switch_host: SwitchHost) -> None:
 def test_downtime_is_measured(switch_host: SwitchHost) -> None:
     """The switch counts what a client lost, from the last good answer to the first good one."""
     old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new")
+    before = time.time()
     lost = switch_host.switch(old, new).lost
     assert lost.lost_requests >= 1
-    assert 0.3 < lost.downtime_s < 10
+    assert 0.3 < lost.downtime_s < time.time() - before
 
 
 def test_steps_are_told(switch_host: SwitchHost) -> None:

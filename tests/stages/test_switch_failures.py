@@ -92,17 +92,30 @@ def test_asked_while_draining_stops_nothing(switch_host: SwitchHost) -> None:
     assert closed.lost.lost_requests == 0
 
 
-def test_switch_told_to_end(switch_host: SwitchHost) -> None:
-    """SIGTERM to the switch process is the same as being asked to return."""
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_switch_told_to_end(switch_host: SwitchHost, sign: signal.Signals) -> None:
+    """SIGTERM, SIGINT and SIGHUP to the switch process are the same as being asked to return."""
     old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new")
     context = switch_host.context()
     cutover = start_switch(context, to=new, frm=old)
     seen = switch_host.wait_for_phase("readying")
     assert seen.switch is not None
-    os.kill(seen.switch.pid, signal.SIGTERM)
+    os.kill(seen.switch.pid, sign)
     closed = follow_switch(context, cutover, until=is_closed)
     _assert_returned(switch_host, closed, old)
     assert "told to end" in closed.reason
+
+
+def test_a_pipe_that_breaks_is_nothing_to_a_switch(switch_host: SwitchHost) -> None:
+    """SIGPIPE to the switch process changes nothing."""
+    old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new")
+    context = switch_host.context()
+    cutover = start_switch(context, to=new, frm=old, confirm="automatic")
+    seen = switch_host.wait_for_phase("readying")
+    assert seen.switch is not None
+    os.kill(seen.switch.pid, signal.SIGPIPE)
+    closed = follow_switch(context, cutover, until=is_closed)
+    assert (closed.outcome, closed.switch) == ("promoted", seen.switch)
 
 
 def test_run_that_stops_asks_to_return(switch_host: SwitchHost) -> None:

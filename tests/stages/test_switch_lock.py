@@ -2,18 +2,22 @@
 
 import os
 import signal
+import threading
 
 import pytest
 
 from modelpivot.errors import HostHeld, PreconditionError
+from modelpivot.files import guarded
 from modelpivot.models.cutover import Cutover
 from modelpivot.stages.carry_out import carry_out
+from modelpivot.stages.context import Context
 from modelpivot.stages.promote import promote
 from modelpivot.stages.recover import recover
-from modelpivot.stages.switch import follow_switch, is_unconfirmed, join_switch, start_switch
+from modelpivot.stages.switch import follow_switch, is_closed, is_unconfirmed, join_switch, start_switch
 from modelpivot.state.cutovers import read_cutover, write_intent
 from modelpivot.state.lock import acquire_lock, read_lock
 from modelpivot.state.releases import read_book
+from modelpivot.state.runs import read_events
 from tests.switching import DEADLINES, SwitchHost, answers, wait_until
 
 
@@ -113,11 +117,33 @@ def test_run_that_holds_the_host_recovers(switch_host: SwitchHost) -> None:
     switch_host.kill_switch(cutover)
     wait_until(lambda: read_lock(switch_host.state) is None, what="the lock of the dead switch")
     context = switch_host.context()
-    acquire_lock(switch_host.state, run_id=context.run.id, what="a later run")
+    acquire_lock(switch_host.state, run_id=context.run.id, what="a later run", is_recovering=True)
     closed = recover(context)
     assert closed is not None
     assert closed.outcome == "returned"
     assert answers(old)
+
+
+def test_a_recovery_that_fails_is_tried_again(switch_host: SwitchHost) -> None:
+    """The process that is to take a dead switch back ends before it does: whoever follows it tries again, and it goes back."""
+    old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new")
+    context = switch_host.context()
+    cutover = start_switch(context, to=new, frm=old)
+    seen = switch_host.wait_for_phase("readying")
+    switch_host.kill_switch(seen)
+    closed: list[Cutover] = []
+    follower = threading.Thread(target=lambda: closed.append(follow_switch(context, cutover, until=is_closed)))
+    with guarded(switch_host.state.switch_guard):  # as if another process carried the switch out
+        follower.start()
+        wait_until(lambda: tells(context, "it touched nothing; trying again"), what="the first recovery to fail")
+    follower.join()
+    assert [one.outcome for one in closed] == ["returned"]
+    assert answers(old)
+
+
+def tells(context: Context, words: str) -> bool:
+    """Whether the run's journal has a warning with these words."""
+    return any(event.kind == "warning" and words in event.message for event in read_events(context.run)[0])
 
 
 def test_promotion_that_was_written_stands(switch_host: SwitchHost) -> None:

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from modelpivot.demo.ports import free_port
 from modelpivot.errors import PreconditionError
 from modelpivot.models.cutover import Cutover, Trial
 from modelpivot.stages.promote import promote
@@ -14,7 +15,7 @@ from modelpivot.stages.switch import follow_switch, is_closed, join_switch
 from modelpivot.stages.trial import is_up, start_trial, try_next
 from modelpivot.state.cutovers import ask_decision, read_cutover
 from modelpivot.state.releases import read_book
-from tests.switching import SwitchHost, answers, free_port, switch_host, wait_until
+from tests.switching import SwitchHost, answers, switch_host, wait_until
 
 __all__ = ["switch_host"]
 HOUR_S = 3600.0
@@ -131,7 +132,8 @@ def test_nobody_promotes_or_takes_up_a_trial(switch_host: SwitchHost) -> None:
         promote(context)
     with pytest.raises(PreconditionError, match="is open"):
         join_switch(context, new)
-    assert rollback(context).outcome == "returned"
+    closed = rollback(context)
+    assert closed and closed.outcome == "returned"
     assert answers(old)
 
 

@@ -13,8 +13,8 @@ from modelpivot.models.recipe import Patch
 from modelpivot.operations.config_file import held, patch_files
 from modelpivot.plans.patching import apply_patches
 from modelpivot.stages.report import report
-from modelpivot.stages.view import freeze
-from modelpivot.state.releases import read_release
+from modelpivot.stages.view import freeze, refreeze
+from modelpivot.state.releases import keep_recipe, read_recipe_of, read_release
 from tests.stages.deciding import PATCH, SCHEME, Desk, tree
 
 
@@ -48,6 +48,18 @@ def test_the_release_is_frozen_with_the_time(desk: Desk) -> None:
     assert release.model_copy(update={"created_at": 0.0}) == plan.candidate
 
 
+def test_the_recipe_is_kept_beside_the_release(desk: Desk) -> None:
+    """The one that comes with the project goes first; where it is gone, or never was there, the release knows what it was made of."""
+    plan = desk.fetched()
+    release, state = freeze(desk.context, plan), desk.context.state
+    edited = desk.recipe(consents=["downgrade"])
+    assert read_recipe_of(state, release) == edited != plan.recipe
+    (desk.world.deployments / "recipes/new.yaml").unlink()
+    assert read_recipe_of(state, release) == plan.recipe
+    keep_recipe(state, release.id, edited)
+    assert read_recipe_of(state, release) == edited
+
+
 def test_freezing_again_is_nothing_to_do(desk: Desk) -> None:
     """Same release, same time, no file of it rewritten; the stage says so, and the next plan has no such step."""
     plan = desk.fetched(desk.recipe(patches=[PATCH]))
@@ -68,6 +80,18 @@ def test_another_threshold_is_frozen_into_the_same_release(desk: Desk) -> None:
     second = freeze(desk.context, other)
     assert (second.id, second.created_at, len(second.probes)) == (first.id, first.created_at, 1)
     assert read_release(desk.context.state, first.id) == second
+
+
+def test_settings_of_what_serves_go_into_its_record_alone(desk: Desk) -> None:
+    """A mended hook, a deadline, a probe more: the same release with the same view, only its record is written anew, and the run says so."""
+    first = freeze(desk.context, desk.fetched())
+    before = tree(first.view_dir)
+    other = desk.plan(desk.recipe(probes=[{"kind": "answer"}], deadlines={"stop_s": 7}, hooks={"drain": ["true"]}))
+    assert refreeze(desk.context, other) == ["probes", "deadlines", "hooks"]
+    assert other.candidate
+    assert read_release(desk.context.state, first.id) == other.candidate.model_copy(update={"created_at": first.created_at})
+    assert tree(first.view_dir) == before and desk.words("record") == ["finished"]
+    assert refreeze(desk.context, other) == [] and desk.words("record") == ["finished"]
 
 
 def edit(view: Path) -> None:

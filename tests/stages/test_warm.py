@@ -8,8 +8,11 @@ import pytest
 
 from modelpivot.models.cutover import Cutover, ProcessId
 from modelpivot.models.engine import Gate
+from modelpivot.models.gpu import GpuProcess, Gpus
 from modelpivot.models.recipe import Deadlines, Hooks
 from modelpivot.models.release import Release
+from modelpivot.stages import warm
+from modelpivot.stages.gated import Told
 from modelpivot.stages.recover import recover
 from modelpivot.stages.switch import follow_switch, is_closed, start_switch
 from modelpivot.state.cutovers import ask_decision, read_cutover
@@ -92,7 +95,8 @@ def test_a_gate_that_is_never_reached(switch_host: SwitchHost, part: str) -> Non
     old, new = switch_host.serve(switch_host.release("old")), gated(switch_host, part=part, deadlines=HASTY)
     closed = switch_host.switch(old, new)
     assert_new_serves_alone(switch_host, closed, new)
-    assert "will be started plain" in told(switch_host, closed)
+    assert "will be started plain: the engine did not come to its gate" in told(switch_host, closed)
+    assert ("it ended: ImportError: broken" in told(switch_host, closed)) == ("broken" in part)
 
 
 def test_death_at_the_gate(switch_host: SwitchHost) -> None:
@@ -212,6 +216,44 @@ def test_a_gate_that_would_cost_the_old_engine(switch_host: SwitchHost, gate: Ga
     assert_new_serves_alone(switch_host, closed, new)
     assert f"{why}" in told(switch_host, closed)
     assert "will be started plain" in told(switch_host, closed)
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_an_engine_that_the_driver_sees_on_a_gpu_must_not_wait(
+    switch_host: SwitchHost, monkeypatch: pytest.MonkeyPatch, is_own: bool
+) -> None:
+    """Whatever it says of itself, where the driver names one of its processes; one that is not its own is the old release's. The driver's list is made up."""
+    new = switch_host.serve(switch_host.release("new").model_copy(update={"gpus": 1}))
+    main = switch_host.supervisor.status(new).main
+    assert main is not None
+    seen = GpuProcess(gpu_uuid="GPU-0", pid=main.pid if is_own else os.getpid(), name="python", used_bytes=500_000_000)
+    monkeypatch.setattr(warm, "read_gpus", lambda: Gpus(processes=[seen]))
+    told = Told(seconds=9, cuda=False, warm_children=True, was_nice=True, at_device=True)
+    assert warm.refuse_told(switch_host.supervisor, new, told) == (f"its process {main.pid} is on a GPU already" if is_own else "")
+
+
+PORT_TAKEN_ONCE = """
+import pathlib, socket
+bind, mark = socket.socket.bind, pathlib.Path(__file__).with_name("taken-once")
+
+def taken(own, address):
+    if not mark.exists():
+        mark.touch()
+        raise OSError(98, "Address already in use")
+    bind(own, address)
+
+socket.socket.bind = taken
+"""
+
+
+def test_a_port_that_was_taken_is_not_held_against_the_gate(switch_host: SwitchHost) -> None:
+    """Behind its gate an engine finds a port taken, once: the old one is back, and at the next switch the new one may wait at its gate again."""
+    old, new = switch_host.serve(switch_host.release("old")), gated(switch_host, part=PORT_TAKEN_ONCE)
+    closed = switch_host.switch(old, new)
+    assert closed.outcome == "returned" and "Address already in use" in closed.cause[-1], closed
+    again = switch_host.switch(old, new)
+    assert_new_serves_alone(switch_host, again, new)
+    assert "waits at its gate" in told(switch_host, again)
 
 
 def test_a_dead_old_release_is_not_kept_waiting_for(switch_host: SwitchHost) -> None:

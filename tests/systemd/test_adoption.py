@@ -57,6 +57,7 @@ def test_adopted_is_current_and_proved_and_untouched(foreign: Foreign) -> None:
     assert (read_files(foreign), foreign.units.sandbox.show(NAME, "MainPID")) == (before, main)
     status = foreign.command("status")
     assert (status["current"], status["answers"]) == (release.id, True)
+    assert foreign.command("history")["runs"][0]["outcome"] == "adopted"
 
 
 def find_engines(config: HostConfig) -> list[ForeignEngine]:
@@ -157,7 +158,7 @@ def test_rubbish_is_adopted_as_it_stands(foreign: Foreign) -> None:
     new = foreign.units.release("new", fault="die_at_start")
     closed = foreign.units.wait_phase(foreign.units.begin_switch(old, new), "closed")
     assert closed.outcome == "returned"
-    assert [step.name for step in closed.steps if step.result == "failed"] == ["ready"]
+    assert [(step.name, step.release) for step in closed.steps if step.result == "failed"] == [("ready", new.id)]
     foreign.units.assert_serves(old, new)
 
 

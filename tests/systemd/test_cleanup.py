@@ -1,14 +1,16 @@
 """A clean slate on a machine under systemd: what is named is stopped and disabled, no boot brings it back, and one word does."""
 
-import sys
+import re
 from typing import Any
 
 import pytest
 
+from modelpivot.models.release import Release
 from modelpivot.state.releases import read_book
+from modelpivot.supervisors.unit_text import unit_name
 from tests.lab.sandbox import Sandbox
-from tests.systemd.foreign import NAME, PROJECT, Foreign
-from tests.systemd.units import ROOT, Units
+from tests.systemd.foreign import FRAGMENT, NAME, TEXT, Foreign
+from tests.systemd.units import Units
 
 
 @pytest.fixture
@@ -28,10 +30,9 @@ def states(foreign: Foreign) -> tuple[str, str]:
     return foreign.units.sandbox.show(NAME, "ActiveState"), foreign.units.sandbox.show(NAME, "UnitFileState")
 
 
-def recover(foreign: Foreign) -> None:
-    """The command that starts again what was stopped by name."""
-    environment = [f"PYTHONPATH={PROJECT}", f"MODELPIVOT_STATE_DIR={ROOT}"]
-    foreign.units.sandbox.exec("env", *environment, sys.executable, "-m", "modelpivot", "recover")
+def recover(foreign: Foreign) -> str:
+    """The command that starts again what was stopped by name; what it says."""
+    return str(foreign.command("recover")["message"])
 
 
 def clean(foreign: Foreign) -> Any:
@@ -48,10 +49,67 @@ def test_a_service_that_was_never_adopted(foreign: Foreign) -> None:
     assert (done["stopped"], done["obstacles"], states(foreign)) == ([NAME], [], ("inactive", "disabled"))
     assert foreign.units.sandbox.exec("test", "-e", f"/proc/{main}", is_checked=False).returncode == 1
     assert NAME in foreign.command("status")["stopped"]
-    recover(foreign)
+    assert recover(foreign) == f"{NAME} runs again"
     foreign.wait_answers()
     assert states(foreign) == ("active", "enabled")
-    assert foreign.units.sandbox.call(read_book, foreign.units.state).stopped is None
+    assert foreign.units.sandbox.call(read_book, foreign.units.state).stopped == []
+
+
+def test_a_rollback_starts_a_service_that_was_never_adopted(foreign: Foreign) -> None:
+    """As recover does it: started, enabled as it was, off the record; exit 0, and the run is remembered as rolled back."""
+    foreign.put()
+    foreign.wait_answers()
+    clean(foreign)
+    told = foreign.command("rollback")
+    assert (told["outcome"], told["message"]) == ("started", f"{NAME} serves again")
+    foreign.wait_answers()
+    assert states(foreign) == ("active", "enabled")
+    assert foreign.command("history")["runs"][0]["outcome"] == "rolled_back"
+    assert foreign.units.sandbox.call(read_book, foreign.units.state).stopped == []
+
+
+@pytest.mark.parametrize("word", ["recover", "rollback"])
+@pytest.mark.parametrize("stops", [(("old", NAME),), ((NAME,), ("old",))], ids=["at once", "one after the other"])
+def test_everything_that_was_stopped_by_name_comes_back(foreign: Foreign, word: str, stops: tuple[tuple[str, ...], ...]) -> None:
+    """A release and a service: status tells both; the release answers again through a switch, the service runs and is enabled."""
+    foreign.put()
+    foreign.wait_answers()
+    old = serve_beside(foreign.units)
+    for names in stops:
+        foreign.command("cleanup", *(part for name in names for part in ("--stop", name)), "--yes")
+    assert (states(foreign), foreign.units.status(old).state) == (("inactive", "disabled"), "stopped")
+    told = foreign.command("status")["stopped"]
+    assert "old was stopped" in told and f"{NAME} was stopped" in told and "starts them again" in told
+    foreign.command(word)
+    foreign.wait_answers()
+    foreign.units.wait_answers(old)
+    assert states(foreign) == ("active", "enabled") and foreign.units.sandbox.show(unit_name(old), "UnitFileState") == "enabled"
+    assert foreign.units.sandbox.call(read_book, foreign.units.state).stopped == []
+
+
+def serve_beside(units: Units) -> Release:
+    """A release that serves on a port of its own."""
+    made = units.release("old")
+    argv = ["8001" if part == "8000" else part for part in made.start.argv]
+    changes = {"start": made.start.model_copy(update={"argv": argv}), "endpoint": made.endpoint.model_copy(update={"port": 8001})}
+    return units.serve(units.write(made.model_copy(update=changes)))
+
+
+def test_a_service_that_ends_at_once_is_not_called_started(foreign: Foreign) -> None:
+    """Its program is broken meanwhile: recover says so with its words, it is down for good, and stays written down; mended, it starts."""
+    foreign.put()
+    foreign.wait_answers()
+    clean(foreign)
+    foreign.units.sandbox.write(FRAGMENT, re.sub("ExecStart=.*", "ExecStart=/bin/sh -c 'echo no GPU here; exit 3'", TEXT))
+    foreign.units.sandbox.shell("systemctl daemon-reload")
+    told = foreign.command("recover", expected=5)["message"]
+    assert "exit code 3" in told and "no GPU here" in told
+    assert states(foreign)[0] in ("inactive", "failed")
+    assert NAME in foreign.command("status")["stopped"]
+    foreign.units.sandbox.write(FRAGMENT, TEXT)
+    foreign.units.sandbox.shell("systemctl daemon-reload")
+    recover(foreign)
+    foreign.wait_answers()
 
 
 def test_no_boot_brings_an_adopted_release_back(own: Foreign) -> None:

@@ -11,7 +11,7 @@ from modelpivot.supervisors.process import send_signal
 from modelpivot.supervisors.systemctl import show
 from modelpivot.supervisors.systemd import SystemdSupervisor
 from tests.switching import wait_until
-from tests.systemd.units import PYTHON, ROOT, Units, make_release
+from tests.systemd.units import DEADLINES, PYTHON, ROOT, Units, make_release
 
 UNIT = "modelpivot-new.service"
 
@@ -190,6 +190,22 @@ def test_leftovers_are_found_after_systemd_forgot_the_unit(units: Units) -> None
     assert not units.is_alive(child)
 
 
+@pytest.mark.parametrize("name", ["invocation.json", "log.cursor"])
+def test_a_spoiled_file_of_a_release_keeps_nobody_from_stopping_it(units: Units, name: str) -> None:
+    """What was remembered for later cannot be read: the unit is known by what systemd tells, stopped, and started again."""
+    release = units.release("new")
+    units.start(release)
+    units.wait_answers(release)
+    assert "startup complete" in units.read_log(release)
+    units.sandbox.write(ROOT / "releases/new" / name, "{garbage")
+    assert len(units.processes(release)) == 1
+    units.stop(release)
+    assert units.processes(release) == []
+    assert units.start(release).state == "running"
+    units.wait_answers(release)
+    assert "startup complete" in units.read_log(release)
+
+
 def test_strangers_are_not_counted_and_not_touched(units: Units) -> None:
     """A process of the same program in another unit is no process of the release, and outlives its stop."""
     release = units.release("new")
@@ -202,15 +218,28 @@ def test_strangers_are_not_counted_and_not_touched(units: Units) -> None:
 
 
 def test_death_is_seen_while_systemd_waits_to_restart(units: Units) -> None:
-    """A killed engine is failed with its signal within a second, although systemd is about to start it again, and then serves again by itself."""
+    """A killed engine is failed with its signal while systemd waits its five seconds to start it again, and then serves again by itself."""
     release = units.release("new")
     main = units.start(release).main
     units.wait_answers(release)
     assert main
     units.sandbox.call(send_signal, main, signal.SIGKILL)
-    units.wait(lambda: units.status(release).state == "failed", what="the failure", deadline_s=1)
+    units.wait(lambda: units.status(release).state == "failed", what="the failure", deadline_s=4)
     assert units.status(release).exit_code == -9
     units.wait_answers(release)
+
+
+def test_program_that_ends_at_once_was_started(units: Units) -> None:
+    """Dead before anybody looked: it was executed, so its end is told by the status, and the reason by its own words."""
+    release = units.release("new")
+    release = units.write(
+        release.model_copy(update={"start": release.start.model_copy(update={"argv": ["/bin/sh", "-c", "echo no GPU; exit 3"]})})
+    )
+    for _ in range(3):
+        units.start(release)
+        assert units.wait(lambda: units.status(release).exit_code, what="its end") == 3
+        assert "no GPU" in units.read_log(release)
+        units.stop(release)
 
 
 def test_stop_ends_a_unit_that_waits_to_be_restarted(units: Units) -> None:
@@ -220,6 +249,62 @@ def test_stop_ends_a_unit_that_waits_to_be_restarted(units: Units) -> None:
     units.wait(lambda: units.sandbox.show(UNIT, "SubState") == "auto-restart", what="the death")
     units.stop(release)
     assert units.sandbox.show(UNIT, "ActiveState") == "inactive"
+
+
+def test_start_of_a_unit_that_waits_to_be_restarted_is_not_kept_waiting(units: Units) -> None:
+    """A start between death and restart executes the engine at once, and is none that failed."""
+    release = units.release("new", fault="die_at_start")
+    for _ in range(2):
+        units.start(release)
+        units.wait(lambda: units.sandbox.show(UNIT, "SubState") == "auto-restart", what="the death")
+    assert units.read_log(release).count("Engine core initialization failed") == 1
+
+
+def hold_up(units: Units, by: str) -> None:
+    """What the unit of the release waits for at its start: another unit, or its own preparations; both end by themselves."""
+    units.sandbox.write("/etc/systemd/system/test-fsck.service", "[Service]\nType=oneshot\nExecStart=/bin/sleep 5\n")
+    units.sandbox.write(f"/etc/systemd/system/{UNIT}.d/own.conf", HELD_UP_BY[by])
+    units.sandbox.shell("systemctl daemon-reload")
+
+
+HELD_UP_BY = {
+    "another unit": "[Unit]\nWants=test-fsck.service\nAfter=test-fsck.service\n",
+    "its preparations": "[Service]\nExecStartPre=/bin/sleep 5\n",
+}
+
+
+@pytest.mark.parametrize("by", HELD_UP_BY)
+def test_a_start_that_is_held_up_goes_on_by_itself(units: Units, by: str) -> None:
+    """A check of a disk, a mount, a network: the unit counts as running, held up, nobody stops it, and then it answers."""
+    hold_up(units, by)
+    release = units.release("new")
+    status = units.start(release)
+    assert (status.state, status.main, status.is_held_up) == ("running", None, True)
+    assert units.start(release).is_held_up
+    units.wait_answers(release)
+    assert not units.status(release).is_held_up
+
+
+@pytest.mark.parametrize("by", HELD_UP_BY)
+def test_a_switch_waits_for_what_holds_its_unit_up(units: Units, by: str) -> None:
+    """5 s until systemd comes to the engine, against 2 s without progress: it is no silence of the engine's."""
+    hold_up(units, by)
+    deadlines = DEADLINES.model_copy(update={"ready_s": 2})
+    old, new = units.serve(units.release("old")), units.release("new", deadlines=deadlines)
+    assert units.wait_phase(units.begin_switch(old, new), "closed").outcome == "promoted"
+    units.assert_serves(new, old)
+
+
+def test_a_switch_hears_who_asks_while_its_unit_is_held_up(units: Units) -> None:
+    """Whoever asks for the way back needs not wait for systemd."""
+    hold_up(units, "another unit")
+    units.sandbox.shell("sed -i 's/sleep 5/sleep 600/' /etc/systemd/system/test-fsck.service; systemctl daemon-reload")
+    old, new = units.serve(units.release("old")), units.release("new", deadlines=DEADLINES.model_copy(update={"ready_max_s": 600}))
+    cutover = units.begin_switch(old, new)
+    units.wait(lambda: units.status(new).is_held_up, what="the unit to be held up")
+    units.decide("return")
+    assert units.wait_phase(cutover, "closed").outcome == "returned"
+    units.assert_serves(old, new)
 
 
 def test_api_key_is_in_a_private_file_alone(units: Units) -> None:

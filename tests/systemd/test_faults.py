@@ -190,6 +190,15 @@ def test_units_are_verified_by_systemd_itself(units: Units) -> None:
     assert units.sandbox.shell(f"systemd-analyze verify {names} 2>&1") == ""
 
 
+@pytest.mark.parametrize("spoiled", ["{garbage", '{"id": 7}'])
+def test_a_release_that_cannot_be_read_keeps_no_other_from_being_prepared(units: Units, spoiled: str) -> None:
+    """A file of a release that has nothing to do with the switch is spoiled: the switch takes place."""
+    old, new = units.serve(units.release("old")), units.release("new")
+    units.sandbox.write(ROOT / "releases/another/release.json", spoiled)
+    assert units.wait_phase(units.begin_switch(old, new), "closed").outcome == "promoted"
+    units.assert_serves(new, old)
+
+
 def test_death_is_seen_while_a_generation_hangs(units: Units) -> None:
     """An engine that dies while it holds a request open: the switch knows within a second (and half of one more, for a busy machine)."""
     old, new = units.serve(units.release("old")), units.release("new", fault="die_hanging")

@@ -1,6 +1,7 @@
 """The gate on a real systemd: the unit that waited is the unit that serves, and what its text says counts again behind the gate."""
 
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,21 @@ def test_the_unit_that_waited_serves(units: Units) -> None:
     assert "gate.py" not in units.sandbox.read(f"/proc/{again.pid}/cmdline")
 
 
+def test_somebody_elses_runtime_drop_in_is_left_where_it_is(units: Units) -> None:
+    """`systemctl edit --runtime` or set-property has put one beside the gate's: the switch goes through the gate all the same, and systemd has read
+    that the gate is gone."""
+    old, new = units.serve(units.release("old")), gated(units)
+    drop_in = f"/run/systemd/system/{unit_name(new)}.d/50-own.conf"
+    units.sandbox.write(drop_in, "[Service]\nNice=1\n")
+    closed = units.wait_phase(units.begin_switch(old, new), "closed")
+    try:
+        assert (closed.outcome, closed.reason) == ("promoted", "")
+        assert (shown(units, new, "DropInPaths"), shown(units, new, "NeedDaemonReload")) == (drop_in, "no")
+        assert shown(units, new, "Restart") == "always"
+    finally:
+        units.sandbox.shell(f"rm -r {drop_in.rpartition('/')[0]}")
+
+
 def test_what_waits_ends_with_its_switch_and_is_not_restarted(units: Units) -> None:
     """SIGKILL of the switch at the gate: the engine ends by itself, the old one was never away, and the unit is what it was."""
     old, new = units.serve(units.release("old", hooks=Hooks(drain=["sleep 5"]))), gated(units)
@@ -60,6 +76,29 @@ def test_what_waits_ends_with_its_switch_and_is_not_restarted(units: Units) -> N
     units.assert_serves(old, new)
     assert units.status(old).main == before
     assert shown(units, new, "DropInPaths") == ""
+
+
+def test_an_ordinary_users_engine_gets_its_priority_back(units: Units) -> None:
+    """Its unit may raise what was lowered, root or not; where the machine gives systemd itself no such right, nothing is lowered, and it serves alike."""
+    units.sandbox.shell("id svc >/dev/null 2>&1 || useradd --system svc")
+    old, new = units.serve(units.release("old", hooks=Hooks(drain=["until [ -e /tmp/looked ]; do sleep 0.1; done"]))), gated(units)
+    new = units.write(new.model_copy(update={"start": new.start.model_copy(update={"user": "svc"})}))
+    cutover = units.begin_switch(old, new)
+    units.wait_phase(cutover, "draining")
+    waiting = units.status(new).main
+    assert waiting is not None
+    assert shown(units, new, "LimitNICE") == "20"
+    may_raise = " 20 " in units.sandbox.shell(f"grep 'Max nice' /proc/{waiting.pid}/limits")
+    assert owner_and_nice(units, waiting.pid) == ("svc 10" if may_raise else "svc 0")
+    units.sandbox.write(Path("/tmp/looked"), "")
+    closed = units.wait_phase(cutover, "closed")
+    assert (closed.outcome, closed.reason, units.status(new).main) == ("promoted", "", waiting)
+    assert owner_and_nice(units, waiting.pid) == "svc 0"
+
+
+def owner_and_nice(units: Units, pid: int) -> str:
+    """Whose process it is, and with which priority it runs."""
+    return " ".join(units.sandbox.shell(f"ps -o user=,ni= -p {pid}").split())
 
 
 @pytest.mark.parametrize("preload", ["no.such.module"])

@@ -1,5 +1,6 @@
 """The units of server and worker: systemd finds nothing to say against them, they hold no secret, and a real systemd runs both."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -7,8 +8,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from modelpivot.host import run_command
+from modelpivot.host import CommandResult, run_command
+from modelpivot.models.hooks import Hooks
 from modelpivot.models.host import HostConfig
+from modelpivot.settings import to_environment
 from modelpivot.up.environment import read_variables
 from modelpivot.up.places import up_places
 from modelpivot.up.units import NAMES, render_unit, write_units
@@ -57,12 +60,63 @@ def test_written_again_they_stay_as_they_are(written: Path, host: HostConfig) ->
     assert [(path.read_bytes(), path.stat().st_mtime_ns) for path in paths] == before
 
 
+READ = "from modelpivot.settings import read_host_config as read; import os; print(os.environ['HF_TOKEN'], read().model_dump_json())"
+
+
+def test_a_unit_reads_the_host_that_was_written(sandbox: Sandbox, host: HostConfig) -> None:
+    """Window with days and zone, a hook with quotes, braces, dollar signs and backslashes, the token: systemd hands the worker each as it was."""
+    hook = """curl -H "key: $KEY" -d '{"text": "a \\\\ b"}' `cat /etc/where` ${LOG} %n \\"""
+    host = host.model_copy(
+        update={"window": "Sun-Thu 01:00-05:00 Europe/Berlin", "hooks": Hooks(before=[hook]), "state_dir": Path("/var/lib/modelpivot")}
+    )
+    variables = {**to_environment(host), "HF_TOKEN": "hf_$planted", "PYTHONPATH": str(ROOT)}
+    words = [f"{name}={value}" for name, value in variables.items()]
+    sandbox.exec("env", *words, sys.executable, "-m", "modelpivot", "up", "--units", "/run/written")
+    told = ["--property=EnvironmentFile=/var/lib/modelpivot/prefect/client.env", f"--setenv=PYTHONPATH={ROOT}"]
+    said = sandbox.exec("systemd-run", "--quiet", "--wait", "--pipe", *told, sys.executable, "-c", READ).stdout
+    assert said.strip() == f"hf_$planted {host.model_dump_json()}"
+
+
+IN_PLACE = "/var/lib/modelpivot/prefect"
+
+
+def up_again(sandbox: Sandbox, *words: str) -> CommandResult:
+    """`modelpivot up` inside, in a shell that knows nothing of the host."""
+    argv = ["env", "--chdir=/", f"PYTHONPATH={ROOT}", sys.executable, "-m", "modelpivot", "up", *words]
+    return sandbox.exec(*argv, timeout_s=300, is_checked=False)
+
+
+def test_up_beside_units_that_are_down_names_them(sandbox: Sandbox) -> None:
+    """3 and what to start, where they are to run: no server besides, and what both read is as it was."""
+    up_again(sandbox, "--units", "/etc/systemd/system")
+    sandbox.shell("systemctl daemon-reload && systemctl enable prefect-server modelpivot-worker")
+    try:
+        before = sandbox.shell(f"cd {IN_PLACE} && sha256sum *.env")
+        result = up_again(sandbox)
+        assert result.returncode == 3 and "systemctl start prefect-server.service modelpivot-worker.service;" in result.stderr
+        assert sandbox.shell(f"cd {IN_PLACE} && sha256sum *.env") == before and "server.process" not in sandbox.shell(f"ls {IN_PLACE}")
+    finally:
+        sandbox.shell("systemctl disable prefect-server modelpivot-worker; rm /etc/systemd/system/prefect-server.service")
+
+
 def ask() -> int:
     """What the API answers to somebody without the secret, inside; 0: nothing."""
     try:
         return httpx.post("http://127.0.0.1:4200/api/flows/filter", json={}, timeout=5).status_code
     except httpx.HTTPError:
         return 0
+
+
+def say_up_beside_them(sandbox: Sandbox) -> None:
+    """`up` puts everything in place at the units' server, for the worker's host: nothing is started or written; what they do not take is refused."""
+    before = sandbox.shell(f"cd {IN_PLACE} && sha256sum *.env")
+    done = up_again(sandbox, "--json")
+    told = json.loads(done.stdout)
+    assert told["units"] == list(NAMES) and told["server"]["pid"] == int(sandbox.show("prefect-server", "MainPID"))
+    assert "deployment upgrade-test/boxed: in place" in done.stderr and "nothing is started" in done.stderr
+    refused = up_again(sandbox, "--port", "4300")
+    assert refused.returncode == 3 and "--port 4300 (it has 4200)" in refused.stderr and "up --units" in refused.stderr
+    assert sandbox.shell(f"cd {IN_PLACE} && sha256sum *.env") == before and "server.process" not in sandbox.shell(f"ls {IN_PLACE}")
 
 
 @pytest.mark.long
@@ -79,6 +133,7 @@ def test_a_real_systemd_runs_server_and_worker(sandbox: Sandbox) -> None:
         wait_until(lambda: sandbox.show("modelpivot-worker", "ActiveState") == "active", what="the worker", deadline_s=300, interval_s=1)
         told = sandbox.journal("modelpivot-worker")
         assert any("deployment pivot/pivot: in place" in line for line in told) and any("automation" in line for line in told)
+        say_up_beside_them(sandbox)
         before = sandbox.show("prefect-server", "MainPID")
         sandbox.shell("systemctl kill --signal=KILL prefect-server")
         wait_until(

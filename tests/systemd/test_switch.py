@@ -93,6 +93,19 @@ def test_power_cut_while_both_are_enabled(own: Units) -> None:
     assert own.sandbox.journal("modelpivot-new.service") == []
 
 
+def test_power_cut_while_the_current_release_is_brought_up(own: Units) -> None:
+    """It was down, and nothing is behind it: after the boot it serves, is current, and comes up at the next boot too."""
+    current = own.serve(own.release("old", args=("--load-s", "1")))
+    own.stop(current)
+    cutover = own.begin_switch(None, current)
+    own.wait_phase(cutover, "readying")
+    own.sandbox.reboot()
+    closed = own.wait_phase(cutover, "closed")
+    assert (closed.outcome, closed.to_release) == ("promoted", "old"), closed
+    own.sandbox.reboot()
+    own.wait_answers(current)
+
+
 def test_orderly_shutdown_goes_back_after_the_boot(own: Units) -> None:
     """A machine that is shut down while a switch is unconfirmed: the switch leaves what it cannot do, and the boot goes back."""
     old, new = own.serve(own.release("old")), own.release("new")
@@ -108,11 +121,12 @@ def test_boot_without_an_open_switch_changes_nothing(own: Units) -> None:
     """A power cut without a switch: the current release comes up, the boot unit has succeeded and left no trace in the state."""
     old = own.serve(own.release("old"))
     own.sandbox.call(own.supervisor.prepare, old)
+    before = own.sandbox.shell("ls /var/lib/modelpivot")
     own.sandbox.reboot()
     own.wait_answers(old)
     assert own.sandbox.show("modelpivot-recover", "ExecMainStatus") == "0"
     assert own.sandbox.show("modelpivot-recover", "ExecMainExitTimestampMonotonic") != "0"
-    assert own.sandbox.shell("ls /var/lib/modelpivot") == "releases\nreleases.json"
+    assert own.sandbox.shell("ls /var/lib/modelpivot") == before
 
 
 def test_nobody_confirms(units: Units) -> None:

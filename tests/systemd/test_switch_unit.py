@@ -24,7 +24,7 @@ def start(sandbox: Sandbox, script: str, *, watchdog_s: float = 150, env: dict[s
 
 def wait_log(sandbox: Sandbox, text: str, times: int = 1) -> None:
     """Until the switch's output has the text so often."""
-    sandbox.shell(f"until [[ $(grep -c '{text}' {LOG}) == {times} ]]; do sleep 0.05; done", timeout_s=10)
+    sandbox.shell(f"until [[ $(grep -c '{text}' {LOG}) == {times} ]]; do sleep 0.05; done", timeout_s=30)
 
 
 def test_switch_has_its_environment_and_log(sandbox: Sandbox) -> None:
@@ -54,6 +54,31 @@ def test_switch_that_is_over_stays_over(sandbox: Sandbox, code: int) -> None:
     sandbox.shell(f"until [[ $(systemctl show {UNIT} -p LoadState --value) == not-found ]]; do sleep 0.05; done", timeout_s=10)
     assert sandbox.shell("systemctl is-system-running || true") == "running"
     wait_log(sandbox, "began")
+
+
+@pytest.mark.parametrize("sign", ["HUP", "INT", "TERM"])
+def test_switch_that_a_mild_signal_ends_is_started_again(sandbox: Sandbox, sign: str) -> None:
+    """systemd counts an end by these as a good one: of a switch, which closes what it opened first, it is a death."""
+    process = start(sandbox, "exec sleep infinity")
+    wait_log(sandbox, "began")
+    sandbox.shell(f"kill -{sign} {process.pid}")
+    wait_log(sandbox, "began", 2)
+
+
+def test_switch_that_is_stopped_by_name_stays_stopped(sandbox: Sandbox) -> None:
+    """Who orders systemd to stop it gets that."""
+    start(sandbox, "exec sleep infinity")
+    wait_log(sandbox, "began")
+    sandbox.shell(f"systemctl stop {UNIT}; sleep 1.5")
+    assert sandbox.show(UNIT, "LoadState") == "not-found"
+    wait_log(sandbox, "began")
+
+
+@pytest.mark.parametrize("code", [7, 143])
+def test_switch_that_is_not_over_is_tried_again(sandbox: Sandbox, code: int) -> None:
+    """Held by somebody else, or told to end before it could close anything: no limit of starts ends it."""
+    start(sandbox, f"[ $(grep -c began {LOG}) -ge 7 ] && exec sleep infinity; exit {code}")
+    wait_log(sandbox, "began", 7)
 
 
 def test_crashed_switch_is_started_again(sandbox: Sandbox) -> None:

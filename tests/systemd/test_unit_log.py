@@ -30,6 +30,16 @@ def test_dead_engine_leaves_its_last_words(units: Units) -> None:
     assert "KeyError: 'layers.1.mlp.gate.e_score_correction_bias'" in log and "at the end, line 8" in log
 
 
+def test_a_program_that_ends_before_the_journal_looks_has_its_words_too(units: Units) -> None:
+    """Its line carries no invocation then, which happens more often than not: each of ten starts has it in its log, and has it once."""
+    release = units.write(make_release("new", ["/bin/sh", "-c", "echo no GPU here; exit 3"]))
+    for _ in range(10):
+        units.start(release)
+        units.wait(lambda: units.status(release).state == "failed", what="the death")
+        assert units.read_log(release).splitlines().count("no GPU here") == 1
+        units.stop(release)
+
+
 def test_hostile_output(units: Units) -> None:
     """O2: carriage returns, bytes that are no UTF-8, a line of 2 MB and a flood of lines reach the log in order, nothing is left out."""
     script = (

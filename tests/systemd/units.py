@@ -39,7 +39,7 @@ time.sleep(3600)
 class Units:
     """A host inside: state in /var/lib/modelpivot, all releases on one port."""
 
-    def __init__(self, sandbox: Sandbox, *, patience_s: float = 20) -> None:
+    def __init__(self, sandbox: Sandbox, *, patience_s: float = 60) -> None:
         self.sandbox, self._patience_s = sandbox, patience_s
         self.config = HostConfig(state_dir=ROOT, weights_root=ROOT / "weights", environments_root=ROOT / "environments")
         self.state = StatePaths(ROOT)

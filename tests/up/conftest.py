@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from blocks import AlertChannel
 from deployments.automate import apply_automations
 from deployments.channels import deliver_channels
+from modelpivot.demo.ports import free_port
 from modelpivot.host import CommandResult, run_command
 from modelpivot.models.alert_address import AlertAddress
 from modelpivot.models.cutover import Cutover, ProcessId
@@ -23,7 +24,7 @@ from modelpivot.up.places import UpPlaces, up_places
 from modelpivot.up.processes import read_process
 from tests.deployed import start, wait_for_state
 from tests.standin_wheel import build_wheel
-from tests.switching import free_port, wait_until
+from tests.switching import wait_until
 from tests.up.receiver import Receiver
 from tests.world import DEADLINES, World, make_world
 
@@ -36,6 +37,8 @@ QUICK = {
 """Settings of Prefect that make minutes seconds."""
 HOOK = "hook-planted-that-must-not-be-seen"
 KEY = "key-planted-that-must-not-be-seen"
+UNTESTED = "0.9"
+"""A version of the engine that was not tested: the plan of the recipe `untested` asks."""
 SHORT = timedelta(seconds=10)
 """The shortest window that Prefect takes for what does not happen."""
 
@@ -100,6 +103,7 @@ def upped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upped]:
     """Everything up; the model `old` serves; the channels `alerts` and `urgent` end at the receiver."""
     world = make_world(tmp_path_factory.mktemp("upped"))
     build_wheel(world.root / "wheels", speed=60.0)
+    build_wheel(world.root / "wheels", UNTESTED, speed=60.0)
     for recipe in RECIPES:
         world.recipe(recipe, **RECIPES[recipe])
     made = Upped(world, free_port(), Receiver())
@@ -119,6 +123,11 @@ def upped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upped]:
         made.receiver.stop()
 
 
+def wait_for_switch(upped: Upped) -> Cutover:
+    """The open switch as soon as there is one."""
+    return wait_until(lambda: read_cutover(upped.world.state), what="the switch to begin", deadline_s=120)
+
+
 def wait_for_loading(upped: Upped) -> Cutover:
     """The open switch while its new engine loads."""
 
@@ -129,6 +138,8 @@ def wait_for_loading(upped: Upped) -> Cutover:
     return wait_until(read, what="the new engine to load", deadline_s=120)
 
 
+SINGLE = {"name": "single", "prompts": 4, "output_tokens": 8}
+"""A workload; the stand-in's client finds 60 tokens a second."""
 RECIPES: dict[str, dict[str, object]] = {
     "garbage": {"repo": "new", "args": {"fault": "garbage"}},
     "doomed": {"repo": "new", "args": {"fault": "garbage", "load-s": 3}},
@@ -136,5 +147,7 @@ RECIPES: dict[str, dict[str, object]] = {
     "nowhere": {"repo": "is-not-there"},
     "big": {},
     "hasty": {"repo": "new", "deadlines": {**DEADLINES, "confirm_s": 20}},
-    "measured": {"repo": "old", "workloads": [{"name": "single", "prompts": 4, "output_tokens": 8}]},
+    "untested": {"repo": "new", "engine": {"name": "standin", "version": UNTESTED}},
+    "measured": {"repo": "old", "workloads": [SINGLE]},
+    "demanding": {"repo": "new", "workloads": [SINGLE], "floors": [{"workload": "single", "output_tokens_per_s": 100}]},
 }

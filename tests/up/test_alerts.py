@@ -3,8 +3,6 @@
 import os
 import shutil
 import signal
-import subprocess
-import sys
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun
@@ -12,25 +10,17 @@ from prefect.client.schemas.objects import FlowRun
 from modelpivot.files import read_model
 from modelpivot.host import kill_group
 from modelpivot.models.cutover import ProcessId
-from modelpivot.models.result import RunResult
 from modelpivot.state.cutovers import read_cutover
 from modelpivot.state.lock import read_lock
+from modelpivot.state.releases import read_current
 from modelpivot.state.runs import list_runs
-from modelpivot.up.environment import told
-from modelpivot.up.places import UpPlaces
+from modelpivot.supervisors.process import ProcessSupervisor
 from modelpivot.up.run import POOL
-from tests.deployed import read_state, start, wait_for_state
+from tests.deployed import answer, let_its_time_pass, read_state, start, wait_for_state
 from tests.switching import wait_until
 from tests.up.conftest import HOOK, KEY, Upped
-from tests.world import PROJECT, World
 
 TOLD = {"What happened:", "Host:", "What to do"}
-
-
-def say(places: UpPlaces, world: World, script: str) -> None:
-    """Run Python as a worker's run would: with its variables."""
-    environment = {**told(places, places.client_env), **world.environment, "PYTHONPATH": str(PROJECT)}
-    subprocess.run([sys.executable, "-c", script], env=environment, cwd=PROJECT, check=True)
 
 
 def wait_for_pool(status: str) -> None:
@@ -78,18 +68,23 @@ def test_corrupt_weights_are_told(upped: Upped) -> None:
 
 
 def test_a_regressed_benchmark_is_told(upped: Upped) -> None:
-    """A flow that ends as a run does whose gate found the measurement too bad."""
-    result = RunResult(run_id="r", outcome="failed", exit_code=1, message="throughput is 11 % below the baseline", gate="benchmark")
-    script = f"""
-from prefect import flow, tags
-from flows.carry import to_state
-from modelpivot.models.result import RunResult
-@flow(name="benchmark", flow_run_name="old on gpu-test (measured)")
-def benchmark(): return to_state(RunResult.model_validate_json({result.model_dump_json()!r}))
-with tags("modelpivot"): benchmark(return_state=True)
-"""
-    say(upped.places, upped.world, script)
-    assert "11 % below" in upped.receiver.wait_for("Benchmark regressed", "old on gpu-test (measured)").body
+    """What serves is measured, and is slower than the recipe's floor: told as that alone, with both figures. It serves on."""
+    upped.pivot_to("old")
+    run = start("benchmark/benchmark", recipe="demanding")
+    assert wait_for_state(run).name == "Regressed" and upped.world.serving == "old"
+    message = upped.receiver.wait_for("Benchmark regressed", str(run.id))
+    assert "benchmark demanding on gpu-test" in message.subject and "at least 100" in message.body and "60" in message.body
+    assert upped.receiver.about(str(run.id)) == [message]
+
+
+def test_a_pivot_whose_gate_says_no_is_told_as_gone_back(upped: Upped) -> None:
+    """The new model is measured, and is slower than its floor: the old one is back, and one alert says why, with both figures."""
+    upped.pivot_to("old")
+    run = start("pivot/pivot", recipe="demanding", dry_run=False)
+    assert wait_for_state(run).name == "RolledBack" and upped.world.serving == "old"
+    message = upped.receiver.wait_for("Rolled back", str(run.id))
+    assert "demanding on gpu-test" in message.subject and "at least 100" in message.body and "60" in message.body
+    assert upped.receiver.about(str(run.id)) == [message]
 
 
 def test_a_question_is_told_and_ends_as_its_host_did(upped: Upped) -> None:
@@ -104,6 +99,39 @@ def test_a_question_is_told_and_ends_as_its_host_did(upped: Upped) -> None:
     assert "nobody confirmed" in str(ended.message) and upped.world.serving == "old" and read_lock(upped.world.state) is None
     told = upped.receiver.wait_for("Rolled back", str(run.id))
     assert upped.receiver.about(str(run.id)) == [asked, told]
+
+
+def test_a_question_that_nobody_answers_leaves_everything_as_it_was(upped: Upped) -> None:
+    """No switch had begun: nothing is stopped, the run is not asked again and ends Blocked with what it had asked. Told are the question and that."""
+    upped.pivot_to("old")
+    release = read_current(upped.world.state)
+    assert release
+    supervisor = ProcessSupervisor(upped.world.state)
+    before = supervisor.processes(release)
+    run = start("benchmark/benchmark", starts=2)
+    assert wait_for_state(run, "Suspended").name == "Suspended"
+    asked = upped.receiver.wait_for("A question", str(run.id))
+    let_its_time_pass(run)
+    ended = wait_until(lambda: state if (state := read_state(run)).name == "Blocked" else None, what="the run's true end", deadline_s=120)
+    assert f"nobody answered in time whether to start {release.id} again 1 time" in str(ended.message)
+    assert before and supervisor.processes(release) == before and read_lock(upped.world.state) is None
+    told = upped.receiver.wait_for("Blocked", str(run.id))
+    assert upped.receiver.about(str(run.id)) == [asked, told]
+
+
+def test_a_rollback_that_somebody_asked_for_is_no_alert(upped: Upped) -> None:
+    """The new model serves unconfirmed, somebody starts `rollback`: Completed, and nobody is woken by it. Told is the pivot whose model went back,
+    with the word that somebody asked for it."""
+    upped.pivot_to("old")
+    pivot = start("pivot/pivot", recipe="new", dry_run=False, promotion="person")
+    assert wait_for_state(pivot, "Suspended").name == "Suspended" and upped.world.serving == "new"
+    run = start("rollback/rollback", agreed=True)
+    ended = wait_for_state(run)
+    assert (ended.name, upped.world.serving, read_lock(upped.world.state)) == ("Completed", "old", None), ended
+    answer(pivot, agreed=True)
+    assert wait_for_state(pivot).name == "RolledBack"
+    assert "somebody asked for it" in upped.receiver.wait_for("Rolled back", str(pivot.id)).body
+    assert not upped.receiver.about(str(run.id))
 
 
 def test_a_worker_that_is_gone_is_told(upped: Upped) -> None:

@@ -11,14 +11,17 @@ from pathlib import Path
 import httpx
 import pytest
 
-from modelpivot.host import is_alive, run_command
+from modelpivot.demo.ports import free_port
+from modelpivot.files import write_model
+from modelpivot.host import is_alive, own_process_id, run_command
 from modelpivot.models.host import HostConfig
 from modelpivot.settings import to_environment
+from modelpivot.up.environment import write_environment
 from modelpivot.up.places import UpPlaces, up_places
 from modelpivot.up.processes import read_process
 from modelpivot.up.run import PORT, choose_port, find_holder
 from tests.postgresql import postgresql_url
-from tests.switching import free_port, wait_until
+from tests.switching import wait_until
 from tests.up.conftest import Upped
 
 __all__ = ["postgresql_url"]
@@ -93,6 +96,28 @@ def is_open(port: int) -> bool:
     return True
 
 
+ASKED = {
+    ("--port", "1"): "--port 1 (it has 4207)",
+    ("--listen", "0.0.0.0"): "--listen 0.0.0.0 (it has 127.0.0.1)",
+    ("PREFECT_SERVER_DATABASE_CONNECTION_URL", "postgresql://user:planted-word@other/db"): "PREFECT_SERVER_DATABASE_CONNECTION_URL (it has",
+}
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: asked[0])
+def test_what_a_server_that_runs_does_not_take_is_said(host: HostConfig, asked: tuple[str, str]) -> None:
+    """3, the word with what it has, and `modelpivot down` first; no file was written anew, and no address of a database is shown."""
+    places = up_places(host)
+    write_environment(places, listen="127.0.0.1", port=4207, database=None)
+    write_model(places.process("server"), own_process_id())
+    before = {path: path.read_bytes() for path in places.root.iterdir()}
+    option, variable = (asked, ()) if asked[0].startswith("--") else ((), asked)
+    environment = os.environ | to_environment(host) | (dict([variable]) if variable else {})
+    result = run_command(words("up", *option), timeout_s=60, env=environment, is_checked=False)
+    assert (result.returncode, result.stdout) == (3, "") and ASKED[asked] in result.stderr and "modelpivot down" in result.stderr
+    assert "planted-word" not in result.stderr
+    assert {path: path.read_bytes() for path in before} == before and not places.process("worker").exists()
+
+
 def test_down_ends_what_a_killed_up_had_started(host: HostConfig) -> None:
     """SIGKILL to `up` as soon as its server is there: the server lives, `down` ends exactly that one, and a second `down` finds nothing."""
     places = up_places(host)
@@ -105,7 +130,7 @@ def test_down_ends_what_a_killed_up_had_started(host: HostConfig) -> None:
     assert is_alive(server)
     assert run_command(words("down"), timeout_s=60, env=environment).stdout.strip() == f"ended the server (process {server.pid})"
     assert not is_alive(server) and not read_process(places, "server")
-    assert run_command(words("down"), timeout_s=60, env=environment).stdout.strip() == "nothing that `modelpivot up` started runs"
+    assert run_command(words("down"), timeout_s=60, env=environment).stdout.startswith("nothing that `modelpivot up` started runs (by ")
 
 
 @pytest.mark.long
@@ -140,7 +165,6 @@ def test_down_does_not_end_a_process_that_has_the_number_now(host: HostConfig) -
 
 def write_record(places: UpPlaces, pid: int) -> None:
     """A server's record with this number and another start."""
-    from modelpivot.files import write_model
     from modelpivot.host import read_process_id
 
     process = read_process_id(pid)

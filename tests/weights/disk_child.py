@@ -13,7 +13,7 @@ from modelpivot.weights.fetch import FetchOptions, fetch_manifest
 from modelpivot.weights.layout import WeightsFolder
 from modelpivot.weights.reconnect import Patience
 from modelpivot.weights.verify import verify_directory
-from tests.weights.told import Told
+from tests.weights.told import Told, size_of
 
 OPTIONS = FetchOptions(patience=Patience(idle_s=5, deadline_s=60, first_s=0.02, longest_s=0.2))
 
@@ -57,7 +57,7 @@ def _take_space(directory: Path, ballast: Path) -> None:
     partials = WeightsFolder(directory).partials
 
     def arrived() -> int:
-        return sum(path.stat().st_size for path in partials.glob("*.part")) if partials.is_dir() else 0
+        return sum(size_of(path) for path in partials.glob("*.part")) if partials.is_dir() else 0
 
     wait_for(arrived, lambda found, _: found if found > 5_000_000 else None, what="bytes arrive", deadline_s=30, interval_s=0.005)
     with ballast.open("wb") as file:

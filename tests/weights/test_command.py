@@ -10,8 +10,11 @@ import pytest
 
 from modelpivot.mirror.faults import Fault, answer_fault
 from modelpivot.waiting import wait_for
+from modelpivot.weights.manifest import read_manifest
+from modelpivot.weights.view import make_view
 from tests.kv_shapes import FP8, flat, top
 from tests.weights.conftest import REPO, SHARD, Lab
+from tests.weights.told import size_of
 
 CODES = {
     "MISSING", "EXTRA_WEIGHTS", "SIZE_MISMATCH", "HASH_MISMATCH", "LFS_POINTER", "ERROR_PAGE", "EMPTY", "HEADER_INVALID", "HEADER_TOO_LARGE",
@@ -114,7 +117,7 @@ def test_interrupted_fetch_ends_with_130_and_goes_on(lab: Lab) -> None:
     process = start(lab, "fetch", REPO, str(lab.directory), "--max-rate", "100000")
 
     def size() -> int:
-        return lab.partial().stat().st_size if lab.partial().exists() else 0
+        return size_of(lab.partial())
 
     wait_for(size, lambda found, _: found if found > 20_000 else None, what="bytes arrive", deadline_s=30, interval_s=0.01)
     process.send_signal(signal.SIGINT)
@@ -210,3 +213,27 @@ def test_a_patched_directory_verifies_and_a_download_patches_it_again(lab: Lab) 
     code, verdict = command(lab, "verify", str(lab.directory))
     assert (code, verdict["verdict"], verdict["problems"]) == (0, "complete", [])
     assert (lab.directory / "config.json").read_bytes() == fetched != patched
+
+
+@pytest.mark.parametrize("is_older", [False, True])
+def test_the_view_of_a_release_verifies_as_patched(whole: Lab, is_older: bool) -> None:
+    """Complete, PATCHED, against its own manifest; a view of an earlier version has none, and is held against the one beside its weights."""
+    view, manifest = whole.directory.parent / "release" / "view", read_manifest(whole.directory)
+    assert manifest
+    make_view(view, whole.directory, manifest, {"config.json": '{"patched": true}'})
+    if is_older:
+        (view / ".modelpivot" / "manifest.json").unlink()
+    code, verdict = command(whole, "verify", str(view))
+    assert (code, verdict["verdict"], [each["code"] for each in verdict["problems"]]) == (0, "complete", ["PATCHED"])  # type: ignore[attr-defined]
+    (view / SHARD).unlink()
+    assert command(whole, "verify", str(view))[1]["verdict"] == "incomplete"
+
+
+def test_a_view_whose_weights_are_of_another_commit_is_unverifiable(whole: Lab) -> None:
+    """No manifest of its own, and the one where its links lead is of something else: nothing to hold it against."""
+    view, manifest = whole.directory.parent / "release" / "view", read_manifest(whole.directory)
+    assert manifest
+    make_view(view, whole.directory, manifest.model_copy(update={"commit": "0" * 40}), {})
+    (view / ".modelpivot" / "manifest.json").unlink()
+    code, verdict = command(whole, "verify", str(view))
+    assert (code, verdict["verdict"]) == (1, "unverifiable")

@@ -21,7 +21,7 @@ from modelpivot.weights.receipts import read_receipts
 from modelpivot.weights.verify import verify_directory
 from tests.weights.conftest import SHARD, Lab, manifest_of
 from tests.weights.repos import make_repo
-from tests.weights.told import Told
+from tests.weights.told import Told, size_of
 
 
 class Child:
@@ -50,7 +50,7 @@ def wait_for_bytes(path: Path, count: int) -> None:
     """Until a file on disk has so many bytes."""
 
     def size() -> int:
-        return path.stat().st_size if path.exists() else 0
+        return size_of(path)
 
     wait_for(
         size, lambda found, _: found if found >= count else None, what=f"{count} bytes in {path.name}", deadline_s=30, interval_s=0.005

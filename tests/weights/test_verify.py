@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from modelpivot.checks.rows import rows_of
+from modelpivot.checks.suite import run_suite
 from modelpivot.files import hash_file
 from modelpivot.mirror.sending import ERROR_PAGE
 from modelpivot.models.manifest import Manifest, ManifestFile, Verified
@@ -155,8 +157,10 @@ def test_partial_folder_is_incomplete_with_every_name(tmp_path: Path) -> None:
     names = [f"model-{number:05}-of-00119.safetensors" for number in range(1, 120)]
     for name in names[:60]:
         make_shard(tmp_path / name, [name], bytes_each=64)
+    (tmp_path / "config.json").write_text("{}")
     files = [ManifestFile(path=name, size=64, sha256="0" * 64) for name in names[60:]]
-    files += [ManifestFile(path=name, size=(tmp_path / name).stat().st_size, sha256=hash_file(tmp_path / name)) for name in names[:60]]
+    there = [*names[:60], "config.json"]
+    files += [ManifestFile(path=name, size=(tmp_path / name).stat().st_size, sha256=hash_file(tmp_path / name)) for name in there]
     verified = verify_directory(tmp_path, Manifest(repo="acme/big", commit="a" * 40, files=files), tell=Told())
     assert verified.verdict.verdict == "incomplete"
     assert [problem.file for problem in verified.verdict.problems if problem.code == "MISSING"] == names[60:]
@@ -200,6 +204,29 @@ def test_empty_manifest_proves_nothing(whole: Lab) -> None:
     assert verify(whole).verdict.verdict != "complete"
     whole.manifest = whole.manifest.model_copy(update={"files": [ManifestFile(path="config.json", size=1, sha256="0" * 64)]})
     assert "*" in codes(verify(whole))
+
+
+def keep(lab: Lab, *names: str) -> Verified:
+    """The verdict when the manifest names no file but these."""
+    lab.manifest = lab.manifest.model_copy(update={"files": [file for file in lab.manifest.files if file.path in names]})
+    return verify(lab)
+
+
+SHARDS = tuple(f"model-{number:05}-of-00003.safetensors" for number in (1, 2, 3))
+
+
+def test_shards_without_a_config_are_incomplete(whole: Lab) -> None:
+    """Every byte proved, and no engine could read them: MISSING, with what to do."""
+    found = keep(whole, *SHARDS, "tokenizer.json").verdict
+    assert (found.verdict, [(problem.file, problem.code) for problem in found.problems]) == ("incomplete", [("config.json", "MISSING")])
+    assert "model.include" in found.problems[0].remedy and found.files.verified == 3 + 1
+
+
+def test_a_repository_without_a_tokenizer_is_told_and_complete(whole: Lab) -> None:
+    """It may be served without; the suite over the same table passes."""
+    verified = keep(whole, *SHARDS, "config.json")
+    assert (verified.verdict.verdict, [problem.code for problem in verified.verdict.problems]) == ("complete", ["NO_TOKENIZER"])
+    assert run_suite(rows_of(verified), expected_files=4).passed
 
 
 def test_unsafe_name_in_a_manifest_is_not_even_looked_at(whole: Lab) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from modelpivot.errors import IntegrityError, PreconditionError
 from modelpivot.files import hash_file
+from modelpivot.weights.manifest import read_manifest
 from modelpivot.weights.verify import verify_directory
 from modelpivot.weights.view import make_view
 from tests.weights.conftest import SHARD, Lab
@@ -62,6 +63,16 @@ def test_a_verified_view_still_stands(lab: Lab, view: Path) -> None:
     verify_directory(view, lab.manifest, tell=Told())
     make_view(view, lab.directory, lab.manifest, {})
     assert view.stat().st_ino == before
+
+
+def test_a_view_of_an_earlier_version_gets_its_manifest_and_nothing_else(lab: Lab, view: Path) -> None:
+    """What verify holds it against; the view that an engine serves from is not made again for it."""
+    make_view(view, lab.directory, lab.manifest, {})
+    before = view.stat().st_ino
+    assert read_manifest(view) == lab.manifest
+    (view / ".modelpivot" / "manifest.json").unlink()
+    make_view(view, lab.directory, lab.manifest, {})
+    assert (read_manifest(view), view.stat().st_ino) == (lab.manifest, before)
 
 
 @pytest.mark.parametrize("damage", ["extra", "gone", "link", "edited"])

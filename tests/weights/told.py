@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pydantic import JsonValue
 
@@ -27,3 +28,11 @@ class Told:
     def warnings(self) -> str:
         """All warnings in one text."""
         return "\n".join(event.message for event in self.of("warning"))
+
+
+def size_of(path: Path) -> int:
+    """Its bytes; 0 when it is not there, or not there any more: a partial file gets its last name at any moment."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
