@@ -66,7 +66,8 @@ class CountingProxy:
 def busiest(seen: list[tuple[float, str]]) -> collections.Counter[str]:
     """The requests of the busiest minute, by what they ask."""
     windows = ([what for at, what in seen if began <= at < began + MINUTE_S] for began, _ in seen)
-    return collections.Counter(max(windows, key=len, default=[]))
+    busiest_window: list[str] = max(windows, key=len, default=[])
+    return collections.Counter(busiest_window)
 
 
 def tell(title: str, counted: collections.Counter[str]) -> None:

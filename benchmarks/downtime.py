@@ -152,17 +152,11 @@ def run(served: Served, where: Path, *, pairs: int, times: int, is_cold: bool, i
 def main() -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--environment", type=Path, required=True)
+    add_engine_options(parser)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--cold", action="store_true")
     parser.add_argument("--settled", action="store_true", help="every way twice in a row, and the second counts")
-    parser.add_argument("--engine", metavar="NAME==VERSION", help="of an environment that modelpivot did not install")
-    parser.add_argument("--model", type=Path, metavar="FOLDER", help="instead of the demo's")
-    parser.add_argument("--serve", default=FLAGS, metavar="WORDS", help=f"the engine's flags, one text (default: {FLAGS})")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of the engine; may be repeated")
-    parser.add_argument("--gpus", type=int, default=0, help="GPUs that it takes, which are to be measured free between the two")
     parser.add_argument("--leave", type=Path, metavar="FOLDER", help="keep state and logs there, and leave the last release serving")
-    parser.add_argument("--port", type=int, default=18999)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     if arguments.cold and os.geteuid():
@@ -181,6 +175,17 @@ def main() -> None:
     print(table(pairs))
     if arguments.json:
         arguments.json.write_text(json.dumps([{"hand": asdict(hand), "switch": asdict(switch)} for hand, switch in pairs], indent=2))
+
+
+def add_engine_options(parser: argparse.ArgumentParser) -> None:
+    """What is started, and where it listens."""
+    parser.add_argument("--environment", type=Path, required=True)
+    parser.add_argument("--engine", metavar="NAME==VERSION", help="of an environment that modelpivot did not install")
+    parser.add_argument("--model", type=Path, metavar="FOLDER", help="instead of the demo's")
+    parser.add_argument("--serve", default=FLAGS, metavar="WORDS", help=f"the engine's flags, one text (default: {FLAGS})")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a variable of the engine; may be repeated")
+    parser.add_argument("--gpus", type=int, default=0, help="GPUs that it takes, which are to be measured free between the two")
+    parser.add_argument("--port", type=int, default=18999)
 
 
 def read_served(arguments: argparse.Namespace, scratch: Path) -> Served:
