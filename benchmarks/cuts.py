@@ -244,7 +244,8 @@ def run(served: Served, where: Path, cuts: list[Cut], port: int) -> list[Ending]
 def say_ending(it: Ending) -> str:
     """One row of the table."""
     words = "the same" if it.is_same else "NOT the same"
-    return f"| {it.cut} | {it.phase} | {it.outcome}: {it.serves} | {it.back_s:.1f} | {it.downtime_s:.1f} | {words} | {it.left} | {it.gpu_processes}, {it.used_mib:,} MiB |"
+    cells = [it.cut, it.phase, f"{it.outcome}: {it.serves}", f"{it.back_s:.1f}", f"{it.downtime_s:.1f}", words, str(it.left)]
+    return f"| {' | '.join(cells)} | {it.gpu_processes}, {it.used_mib:,} MiB |"
 
 
 def main() -> None:
