@@ -120,11 +120,15 @@ def kill_both(struck: Struck) -> None:
 
 
 def kill_children(struck: Struck) -> None:
-    """The new release's other processes: the engine's core is one of them."""
-    main = struck.bench.supervisor.status(struck.new).main
-    for process in struck.bench.supervisor.processes(struck.new):
-        if process != main:
-            send_signal(process, signal.SIGKILL)
+    """The new release's other processes, as soon as there are any: the engine's core is one of them."""
+    supervisor = struck.bench.supervisor
+    main = supervisor.status(struck.new).main
+
+    def read() -> list[ProcessId]:
+        return [process for process in supervisor.processes(struck.new) if process != main]
+
+    for process in wait_for(read, lambda found, _: found or None, what="its children", deadline_s=REACHED_S, interval_s=0.05):
+        send_signal(process, signal.SIGKILL)
 
 
 def hold_memory(struck: Struck) -> None:

@@ -4,6 +4,7 @@
 standin.py --port 8000 --name small [--model PATH] [--load-s 0.15] [--fault FAULT]
 
 FAULT: none; die_at_start (with a traceback far above the last line); die_after_ready (one second after the first generation); hang_loading;
+deaf_loading (the same, and ignores SIGTERM);
 hang_generating (/health is 200); die_hanging (the same, and dies 0.3 s later); lie (/health is 200, generation is 500); ignore_term;
 garbage (one token over and over); empty (no token);
 child (leaves a child in a session of its own that ignores SIGTERM, as VLLM::EngineCore may outlive its API server);
@@ -132,7 +133,7 @@ def load(options: argparse.Namespace) -> None:
         print(TRACEBACK, *(f"(APIServer pid=1) at the end, line {number}" for number in range(9)), sep="\n", flush=True)
         sys.exit(1)
     say("Initializing a V1 LLM engine (v0.0)")
-    if options.fault == "hang_loading":
+    if options.fault in ("hang_loading", "deaf_loading"):
         while True:
             say("Waiting for 1 local, 0 remote core engine proc(s) to start.")
             time.sleep(0.2)
@@ -164,7 +165,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.fault_times and not take_one(options.fault_times):
         options.fault = "none"
-    if options.fault == "ignore_term":
+    if options.fault in ("ignore_term", "deaf_loading"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     else:
         signal.signal(signal.SIGTERM, lambda *_: end(options.stop_s))

@@ -83,7 +83,7 @@ def go_back(hand: Hand, frm: Release | None, to: Release, why: PivotError) -> tu
     for attempt in range(TRIES_BACK):
         leave_a_host_that_stops(hand)
         try:
-            stop(hand, to, name="stop new")
+            stop(hand, to, name="stop new", has_answered=_has_answered(hand, to))
             if hand.cutover.is_beside:
                 prove_free(hand, None, to)
                 return "returned", why.message
@@ -99,6 +99,12 @@ def go_back(hand: Hand, frm: Release | None, to: Release, why: PivotError) -> tu
             return "returned", why.message + doubt
     leave_a_host_that_stops(hand)
     return "nothing_serves", describe_wreck(hand, frm, to, why, problems)
+
+
+def _has_answered(hand: Hand, to: Release) -> bool:
+    """False: it was started in this switch and did not become ready since; nobody can wait for an answer of it."""
+    last = next((step for step in reversed(hand.cutover.steps) if step.release == to.id and step.name in ("serve", "ready")), None)
+    return last is None or (last.name == "ready" and last.result == "done")
 
 
 def _bring_back(hand: Hand, frm: Release, to: Release, *, is_last: bool) -> str:

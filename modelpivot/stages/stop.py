@@ -13,12 +13,19 @@ from modelpivot.stages.hand import Hand
 from modelpivot.stages.spent import EndedWhenSpent
 from modelpivot.supervisors.protocol import Supervisor
 
+UNANSWERED_S = 5.0
+"""Seconds of SIGTERM for an engine that answered nobody: no client loses anything with it, the old one waits for its place, and while it loads it
+may not heed the signal at all (vLLM 0.26 on an H200: not within 90 s)."""
 
-def stop(hand: Hand, release: Release, *, name: str = "stop old") -> None:
-    """Stop the unit within `stop_s`, earlier when it is spent; nothing to do when it does not run. CommandFailed names what cannot be ended."""
+
+def stop(hand: Hand, release: Release, *, name: str = "stop old", has_answered: bool = True) -> None:
+    """Stop the unit within `stop_s`, earlier when it is spent, and much earlier when it `has_answered` nobody and is ours; nothing to do when it does
+    not run. CommandFailed names what cannot be ended."""
+    stop_s = release.deadlines.stop_s
     with hand.step(name, release):
         with EndedWhenSpent(hand.supervisor, release) as watch:
-            hand.supervisor.stop(release, timeout_s=release.deadlines.stop_s)
+            is_patient = has_answered or release.origin == "adopted"
+            hand.supervisor.stop(release, timeout_s=stop_s if is_patient else min(stop_s, UNANSWERED_S))
         if watch.ended:
             hand.tell(name, "log", f"{release.id} {watch.why}: ended", release=release.id)
 

@@ -12,6 +12,7 @@ from modelpivot.models.cutover import Cutover
 from modelpivot.models.recipe import Deadlines, Hooks
 from modelpivot.models.release import Release
 from modelpivot.stages.recover import recover
+from modelpivot.stages.stop import UNANSWERED_S
 from modelpivot.stages.switch import follow_switch, is_closed, is_unconfirmed, start_switch
 from modelpivot.state.cutovers import ask_decision
 from modelpivot.state.releases import read_book
@@ -20,6 +21,7 @@ from tests.switching import DEADLINES, SwitchHost, answers, is_gone, wait_until
 
 PHASES = ["draining", "stopping", "freeing", "starting", "readying", "probing", "unconfirmed"]
 IMPATIENT = Deadlines.model_validate(DEADLINES.model_dump() | {"ready_s": 1.2})
+PATIENT = Deadlines.model_validate(DEADLINES.model_dump() | {"stop_s": 600})
 
 
 def _assert_returned(host: SwitchHost, closed: Cutover, old: Release) -> None:
@@ -233,6 +235,25 @@ def test_old_engine_that_clings(switch_host: SwitchHost, fault: str) -> None:
     assert switch_host.switch(old, new).outcome == "promoted"
     assert switch_host.supervisor.processes(old) == []
     assert all(is_gone(process) for process in left)
+
+
+def test_new_engine_that_heeds_nothing_while_it_loads(switch_host: SwitchHost) -> None:
+    """Nobody was answered by it, so its stop is short: the way back does not wait for `stop_s`."""
+    patient = PATIENT.model_copy(update={"ready_s": 1})
+    old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new", fault="deaf_loading", deadlines=patient)
+    closed = switch_host.switch(old, new)
+    _assert_returned(switch_host, closed, old)
+    assert [step.result for step in closed.steps if step.name == "stop new" and step.seconds < patient.stop_s / 10] == ["done"]
+    assert switch_host.supervisor.processes(new) == []
+
+
+def test_new_engine_that_answered_has_its_time(switch_host: SwitchHost) -> None:
+    """One that was ready and is sent back ends as it would: what it answers is answered."""
+    old = switch_host.serve(switch_host.release("old"))
+    new = switch_host.release("new", fault="garbage", args=("--stop-s", str(UNANSWERED_S + 1)), deadlines=PATIENT)
+    closed = switch_host.switch(old, new)
+    _assert_returned(switch_host, closed, old)
+    assert [step.seconds > UNANSWERED_S for step in closed.steps if step.name == "stop new"] == [True]
 
 
 def test_old_engine_was_dead(switch_host: SwitchHost) -> None:

