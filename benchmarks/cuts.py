@@ -26,7 +26,7 @@ from benchmarks.asked import TimedClient
 from benchmarks.beside import look
 from benchmarks.downtime import add_engine_options, read_served
 from benchmarks.ways import Bench, Served, asking, make_release, say
-from modelpivot.models.cutover import Cutover, Phase
+from modelpivot.models.cutover import Cutover, Phase, ProcessId
 from modelpivot.models.host import HostConfig
 from modelpivot.models.release import Release
 from modelpivot.stages.context import Context, open_context
@@ -259,9 +259,8 @@ def main() -> None:
     parser.add_argument("--only", type=int, nargs="+", metavar="N", help=f"some of the {len(CUTS)} cuts, by their number from 1 on")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    chosen = [
-        cut for number, cut in enumerate(CUTS, 1) if (arguments.gpus or not cut.needs_gpu) and number in (arguments.only or range(1, 99))
-    ]
+    numbers = arguments.only or range(1, len(CUTS) + 1)
+    chosen = [CUTS[number - 1] for number in numbers if arguments.gpus or not CUTS[number - 1].needs_gpu]
     with tempfile.TemporaryDirectory(prefix="modelpivot-bench-") as folder:
         endings = run(read_served(arguments, Path(folder)), Path(folder), chosen, arguments.port)
     head = [
