@@ -20,6 +20,8 @@ NO_SKIP = "MODELPIVOT_TEST_NO_SKIP"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: those that tests interrupt would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the processes that tests start: hundreds, and each would compile all it imports
+for name in ("COLUMNS", "LINES", "FORCE_COLOR", "PY_COLORS", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "GITHUB_ACTIONS"):
+    os.environ.pop(name, None)  # each has rich and typer draw for some terminal
 
 # the same examples at every run, however slow the machine is; --hypothesis-profile=default draws others
 settings.register_profile("modelpivot", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
