@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import pytest
 
-from modelpivot.demo.ports import free_port
 from modelpivot.facts.endpoint import read_generates
 from modelpivot.facts.start_log import read_last_lines
 from modelpivot.host import is_alive
@@ -32,6 +31,7 @@ from modelpivot.state.releases import list_releases, record_current, record_prov
 from modelpivot.supervisors.lineage import read_rows
 from modelpivot.supervisors.process import ProcessSupervisor, send_signal
 from modelpivot.waiting import wait_for
+from tests.ports import free_port
 
 T = TypeVar("T")
 STANDIN = Path(__file__).with_name("standin.py")
