@@ -39,7 +39,7 @@ PROBES = [Probe(kind="answer"), Probe(kind="repeat"), Probe(kind="logprobs")]
 DEADLINES = Deadlines(drain_s=5, stop_s=3, free_s=5, ready_s=8, ready_max_s=20, probe_s=5, confirm_s=30)
 
 
-def wait_until(read: Callable[[], T | None], *, what: str, deadline_s: float = 60.0, interval_s: float = 0.02) -> T:
+def wait_until(read: Callable[[], T | None], *, what: str, deadline_s: float = 120.0, interval_s: float = 0.02) -> T:
     """The first value that is true."""
 
     def judge(value: T | None, waited_s: float) -> T | None:
@@ -164,7 +164,7 @@ class SwitchHost:
 
         return wait_until(read, what=f"phase {phases}", interval_s=0.001)
 
-    def wait_closed(self, run_id: str, *, deadline_s: float = 90.0) -> Cutover:
+    def wait_closed(self, run_id: str, *, deadline_s: float = 240.0) -> Cutover:
         """The closed switch of a run."""
 
         def read() -> Cutover | None:
