@@ -9,6 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,21 +89,27 @@ def run_attached(
     CommandFailed when it is missing, outlives `timeout_s` or its exit code is not 0.
     """
     words = tuple(str(word) for word in argv)
-    process = _open(words, env, cwd, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent, umask=umask)
-    late, lines = threading.Timer(timeout_s, process.kill), deque[str](maxlen=LAST_LINES)
-    late.start()
+    die = partial(die_with_parent, os.getpid())
+    process = _open(words, env, cwd, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, preexec_fn=die, umask=umask)
+    lines, is_late = deque[str](maxlen=LAST_LINES), threading.Event()
+
+    def end() -> None:
+        is_late.set()
+        process.kill()
+
+    timer = threading.Timer(timeout_s, end)
+    timer.start()
     try:
         for line in process.stdout or ():
             lines.append(line.rstrip()[:LONGEST_LINE])
             listen(line.rstrip())
         process.wait()
     finally:
-        is_late = not late.is_alive()
-        late.cancel()
+        timer.cancel()
         process.kill()
         process.wait()
     if process.returncode:
-        raise _too_late(words, timeout_s) if is_late else _ended_badly(words, process.returncode, list(lines))
+        raise _too_late(words, timeout_s) if is_late.is_set() else _ended_badly(words, process.returncode, list(lines))
 
 
 def _open(words: tuple[str, ...], env: Mapping[str, str] | None, cwd: Path | None, **options: Any) -> subprocess.Popen[str]:
@@ -123,8 +130,11 @@ def _ended_badly(words: tuple[str, ...], returncode: int, lines: list[str]) -> C
     return CommandFailed(message, argv=words, returncode=returncode, last_lines=last)
 
 
-def _die_with_parent() -> None:
+def die_with_parent(parent: int) -> None:
+    """In a child, between fork and exec. A parent that went before this was asked for sends no signal any more."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def boot_id() -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from modelpivot.models.host import HostConfig
 from modelpivot.state.paths import StatePaths
@@ -19,6 +20,12 @@ NO_SKIP = "MODELPIVOT_TEST_NO_SKIP"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: those that tests interrupt would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the processes that tests start: hundreds, and each would compile all it imports
+for name in ("COLUMNS", "LINES", "FORCE_COLOR", "PY_COLORS", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "GITHUB_ACTIONS"):
+    os.environ.pop(name, None)  # each has rich and typer draw for some terminal
+
+# the same examples at every run, however slow the machine is; --hypothesis-profile=default draws others
+settings.register_profile("modelpivot", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.load_profile("modelpivot")
 
 SLOW = ("benchmark", "checks", "cli", "inside", "operations", "stages", "systemd", "up", "weights")
 """Folders whose tests start processes, switches or transfers for most of what they prove; `make test-quick` leaves them out."""

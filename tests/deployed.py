@@ -84,7 +84,7 @@ def old_serves(deployed: World) -> World:
 def apply(world: World, **changes: str) -> list[str]:
     """`python -m deployments.apply`, its lines."""
     argv = [sys.executable, "-m", "deployments.apply"]
-    return run_command(argv, timeout_s=120, env={**os.environ, **world.environment, **changes}, cwd=PROJECT).stdout.splitlines()
+    return run_command(argv, timeout_s=300, env={**os.environ, **world.environment, **changes}, cwd=PROJECT).stdout.splitlines()
 
 
 def start(deployment: str, **parameters: Any) -> FlowRun:
@@ -116,7 +116,7 @@ def read_state(run: FlowRun) -> State[Any]:
     return state
 
 
-def wait_for_state(run: FlowRun, *names: str, deadline_s: float = 120) -> State[Any]:
+def wait_for_state(run: FlowRun, *names: str, deadline_s: float = 300) -> State[Any]:
     """Its state once it is final, or has one of the names."""
 
     def read() -> State[Any] | None:
@@ -136,7 +136,7 @@ def wait_for_log(run: FlowRun, *begins: str) -> list[str]:
     def judge(lines: list[str], waited_s: float) -> list[str] | None:
         return lines if all(any(line.startswith(words) for line in lines) for words in begins) else None
 
-    return wait_for(read, judge, what=f"lines of {run.name}: {begins}", deadline_s=60)
+    return wait_for(read, judge, what=f"lines of {run.name}: {begins}", deadline_s=180)
 
 
 def answer(run: FlowRun, **fields: Any) -> None:

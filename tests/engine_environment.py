@@ -62,4 +62,4 @@ def engine_models(engine_environment: EnvironmentProof) -> dict[str, Path]:
 
 def make_model(environment: Path, kind: str, folder: Path) -> None:
     """Run `inside/make_model.py`."""
-    run_command(inside_argv(environment, "make_model.py", [kind, folder]), timeout_s=300, env=engine_environ({}))
+    run_command(inside_argv(environment, "make_model.py", [kind, folder]), timeout_s=600, env=engine_environ({}))

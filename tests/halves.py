@@ -9,6 +9,8 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
+from tests.ports import HALF
+
 SERVICES = "engine or (prefect and not up)"
 """Marks of the first half: the cache of engine environments and the demo's folder are nobody else's, and both halves take about as long."""
 ALL = "not long"
@@ -18,10 +20,11 @@ def main(words: Sequence[str]) -> int:
     """Run both halves with these further words of pytest; one after the other on a machine with a single core."""
     if (os.cpu_count() or 1) < 2:
         return subprocess.call(command(ALL, words))
+    first, second = ({**os.environ, HALF: number} for number in "01")
     with tempfile.TemporaryFile() as told:
-        rest = subprocess.Popen(command(f"{ALL} and not ({SERVICES})", words), stdout=told, stderr=subprocess.STDOUT)
+        rest = subprocess.Popen(command(f"{ALL} and not ({SERVICES})", words), env=second, stdout=told, stderr=subprocess.STDOUT)
         try:
-            code = subprocess.call(command(f"{ALL} and ({SERVICES})", words))
+            code = subprocess.call(command(f"{ALL} and ({SERVICES})", words), env=first)
         finally:  # Ctrl-C has reached it too: it ends with what it had
             beside = rest.wait()
             told.seek(0)

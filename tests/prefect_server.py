@@ -11,10 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from modelpivot.demo.ports import free_port
 from modelpivot.waiting import wait_for
+from tests.ports import free_port
 
-START_S = 120.0
+START_S = 300.0
 
 
 @pytest.fixture(scope="session")

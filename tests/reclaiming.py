@@ -191,4 +191,4 @@ def in_mounts(pile: Pile, script: str) -> str:
         f"import os, subprocess; from pathlib import Path; from tests.reclaiming import *; pile = Pile(Path({str(pile.root)!r}))\n{script}"
     )
     argv = ["unshare", "--mount", "--propagation", "private", sys.executable, "-c", words]
-    return run_command(argv, timeout_s=120, cwd=Path(__file__).parents[1]).stdout
+    return run_command(argv, timeout_s=300, cwd=Path(__file__).parents[1]).stdout

@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import pytest
 
-from modelpivot.demo.ports import free_port
 from modelpivot.facts.endpoint import read_generates
 from modelpivot.facts.start_log import read_last_lines
 from modelpivot.host import is_alive
@@ -32,6 +31,7 @@ from modelpivot.state.releases import list_releases, record_current, record_prov
 from modelpivot.supervisors.lineage import read_rows
 from modelpivot.supervisors.process import ProcessSupervisor, send_signal
 from modelpivot.waiting import wait_for
+from tests.ports import free_port
 
 T = TypeVar("T")
 STANDIN = Path(__file__).with_name("standin.py")
@@ -39,7 +39,7 @@ PROBES = [Probe(kind="answer"), Probe(kind="repeat"), Probe(kind="logprobs")]
 DEADLINES = Deadlines(drain_s=5, stop_s=3, free_s=5, ready_s=8, ready_max_s=20, probe_s=5, confirm_s=30)
 
 
-def wait_until(read: Callable[[], T | None], *, what: str, deadline_s: float = 60.0, interval_s: float = 0.02) -> T:
+def wait_until(read: Callable[[], T | None], *, what: str, deadline_s: float = 120.0, interval_s: float = 0.02) -> T:
     """The first value that is true."""
 
     def judge(value: T | None, waited_s: float) -> T | None:
@@ -164,7 +164,7 @@ class SwitchHost:
 
         return wait_until(read, what=f"phase {phases}", interval_s=0.001)
 
-    def wait_closed(self, run_id: str, *, deadline_s: float = 90.0) -> Cutover:
+    def wait_closed(self, run_id: str, *, deadline_s: float = 240.0) -> Cutover:
         """The closed switch of a run."""
 
         def read() -> Cutover | None:

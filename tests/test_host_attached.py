@@ -4,11 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from modelpivot.errors import CommandFailed
-from modelpivot.host import LONGEST_LINE, is_alive, read_process_id, run_attached
+from modelpivot.host import LONGEST_LINE, die_with_parent, is_alive, read_process_id, run_attached
 from modelpivot.waiting import wait_for
 
 
@@ -38,6 +41,21 @@ def test_the_deadline_ends_it() -> None:
         run("exec sleep 60", timeout_s=0.3)
 
 
+def test_the_deadline_is_said_though_its_thread_lingers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command may be seen to have gone before the thread that killed it has ended."""
+    kill, is_told = subprocess.Popen.kill, threading.Event()
+
+    def linger(process: subprocess.Popen[str]) -> None:
+        kill(process)
+        if threading.current_thread() is not threading.main_thread():
+            is_told.wait(60)
+
+    monkeypatch.setattr(subprocess.Popen, "kill", linger)
+    with pytest.raises(CommandFailed, match=r"still running after 0\.3 s"):
+        run("exec sleep 60", timeout_s=0.3)
+    is_told.set()
+
+
 def test_a_listener_that_raises_ends_the_command() -> None:
     """An interruption on our side leaves no process behind."""
     pids: list[int] = []
@@ -62,3 +80,10 @@ def test_it_ends_when_its_parent_is_killed() -> None:
         assert command is not None
         parent.send_signal(signal.SIGKILL)
     wait_for(lambda: is_alive(command), lambda alive, _: not alive or None, what="the command ends", deadline_s=30, interval_s=0.01)
+
+
+def test_it_does_not_begin_when_its_parent_went_before(tmp_path: Path) -> None:
+    """Whoever asks too late for the kernel's signal never gets it: seen by the parent, which is another one then."""
+    began = subprocess.Popen(["touch", tmp_path / "begun"], preexec_fn=partial(die_with_parent, os.getppid()))
+    assert began.wait(60) == -signal.SIGKILL
+    assert not (tmp_path / "begun").exists()

@@ -10,7 +10,6 @@ import httpx
 import pytest
 import yaml
 
-from modelpivot.demo.ports import free_port
 from modelpivot.flow_child import FlowChild
 from modelpivot.host import is_alive
 from modelpivot.mirror.server import Mirror
@@ -22,6 +21,7 @@ from modelpivot.state.paths import StatePaths
 from modelpivot.state.releases import list_releases
 from modelpivot.state.runs import new_run_id
 from modelpivot.supervisors.process import ProcessSupervisor
+from tests.ports import free_port
 from tests.standin_wheel import build_wheel
 from tests.weights.repos import make_repo
 

@@ -79,8 +79,7 @@ class Sender:
         if fault.kind == "error_page":
             extra = {"Content-Type": "text/html"}
         self.head(200, {**headers, **extra, "Content-Length": str(len(content))})
-        self._handler.wfile.write(content)
-        self._request.sent += len(content)
+        self._write(content)
 
     def _send_file(self, entry: Entry, part: Slice, headers: dict[str, str], fault: Fault | None) -> None:
         shift = 1 if fault and fault.kind == "wrong_range" and part.start > 0 else 0
@@ -105,16 +104,20 @@ class Sender:
         return self._break_off(fault)
 
     def _stream(self, file: int, start: int, stop: int) -> None:
+        """Counted before they go, and again if fewer went: who has read the last byte finds it counted."""
         self._handler.wfile.flush()
         out = self._handler.connection.fileno()
         while start < stop:
             count = min(self._pace.chunk_bytes(8 << 20), stop - start)
             self._pace.wait(count)
-            sent = os.sendfile(out, file, start, count)
+            self._request.sent, sent = self._request.sent + count, 0
+            try:
+                sent = os.sendfile(out, file, start, count)
+            finally:
+                self._request.sent -= count - sent
             if not sent:
                 raise ConnectionResetError("the file became shorter while it was sent")
             start += sent
-            self._request.sent += sent
 
     def _trickle(self, file: int, start: int, stop: int, pause_s: float) -> None:
         while start < stop and not self._over.wait(pause_s):
@@ -122,8 +125,8 @@ class Sender:
             self._handler.wfile.flush()
 
     def _write(self, content: bytes) -> int:
-        self._handler.wfile.write(content)
         self._request.sent += len(content)
+        self._handler.wfile.write(content)
         return len(content)
 
     def _break_off(self, fault: Fault) -> None:

@@ -11,6 +11,8 @@ import pytest
 from modelpivot.facts.disks import mount_of, nearest_existing, read_disk
 from modelpivot.models.facts import Disk
 from modelpivot.models.frozen import Unread
+from tests.lab.sandbox import UNABLE
+from tests.weights.test_disk import mounted, needs_namespaces
 
 MOUNTINFO = r"""22 1 254:0 / / rw,relatime - ext4 /dev/root rw
 36 22 98:0 / /mnt/pool rw,noatime shared:1 - xfs /dev/sdb1 rw
@@ -31,15 +33,22 @@ def test_a_path_that_is_not_there_yet_lies_where_its_nearest_parent_does(tmp_pat
     assert 0 < disk.free_bytes <= disk.total_bytes
 
 
+WRITTEN = 8 << 20
+FREE = f"""import json, sys
+from pathlib import Path
+from modelpivot.facts.disks import read_disk
+root = Path(sys.argv[1])
+before = read_disk(root)
+(root / "file").write_bytes(bytes({WRITTEN}))
+print(json.dumps({{"taken": before.free_bytes - read_disk(root).free_bytes, "total": before.total_bytes}}))
+"""
+
+
+@needs_namespaces
 def test_free_space_shrinks_by_what_is_written(tmp_path: Path) -> None:
-    """Free bytes are read from the file system itself, in bytes."""
-    before = read_disk(tmp_path)
-    (tmp_path / "file").write_bytes(os.urandom(64_000_000))
-    os.sync()
-    after = read_disk(tmp_path)
-    assert isinstance(before, Disk)
-    assert isinstance(after, Disk)
-    assert before.free_bytes - after.free_bytes > 30_000_000
+    """Free bytes are read from the file system itself, in bytes; on one of the test's own, where nobody else writes or frees meanwhile."""
+    script = 'mkdir "$1/own"; mount -t tmpfs -o size=32m none "$1/own"; exec "$2" -c "$3" "$1/own"'
+    assert mounted(script, str(tmp_path), sys.executable, FREE) == {"taken": WRITTEN, "total": 32 << 20}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +88,7 @@ def test_a_link_leads_to_the_file_system_behind_it(tmp_path: Path) -> None:
     assert (disk.device, disk.kind) == (Path("/proc").stat().st_dev, "proc")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason=f"{UNABLE}: only root becomes another user")
 def test_a_folder_of_somebody_else_is_not_writable() -> None:
     """Asked as a user without the right, the file system is one that refuses writing."""
     with tempfile.TemporaryDirectory(prefix="modelpivot-closed-") as folder:  # not below tmp_path, which no other user may enter

@@ -23,7 +23,9 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: HostConfig) -> 
         for version in ("1.0", "1.1"):
             served.add("tinyengine", version, requires=["nothing-like-it==9"])
         monkeypatch.setenv("UV_DEFAULT_INDEX", served.url)
-        monkeypatch.delenv("UV_FIND_LINKS", raising=False)
+        for name in ("UV_FIND_LINKS", "UV_INDEX", "PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
         monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
         yield served
 

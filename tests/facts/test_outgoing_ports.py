@@ -71,7 +71,5 @@ def test_a_free_port_is_the_preferred_one_or_none_that_goes_out() -> None:
     """Taken, another is chosen; nobody's outgoing connection can have it."""
     outgoing, port = read_outgoing_ports(), free_port()
     assert isinstance(outgoing, OutgoingPorts) and port not in outgoing and free_port(port) == port
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", port))
-        server.listen()
+    with socket.create_server(("127.0.0.1", port)):
         assert free_port(port) not in (port, 0)

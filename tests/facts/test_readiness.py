@@ -69,7 +69,7 @@ def test_a_climb_that_fails_is_not_the_last() -> None:
         return Readiness(missing=None)
 
     go = threading.Event()
-    ladder = Ladder(lambda: climb() if go.wait(10) else Readiness(missing="port"), pause_s=0.01)
+    ladder = Ladder(lambda: climb() if go.wait(60) else Readiness(missing="port"), pause_s=0.01)
     go.set()
     wait_until(lambda: ladder.last.is_ready, what="the engine to be seen ready")
     ladder.close()
@@ -92,14 +92,14 @@ def test_socket_that_never_answers() -> None:
 
 def test_generation_with_logprobs(switch_host: SwitchHost) -> None:
     """A completion carries its tokens and log-probabilities."""
-    answer = complete(_up(switch_host, "none").endpoint, "x", max_tokens=3, key=None, timeout_s=5, has_logprobs=True)
+    answer = complete(_up(switch_host, "none").endpoint, "x", max_tokens=3, key=None, timeout_s=60, has_logprobs=True)
     assert isinstance(answer, Completion)
     assert len(answer.tokens) == len(answer.logprobs) == answer.completion_tokens == 3
 
 
 def test_refused_generation(switch_host: SwitchHost) -> None:
     """A generation that the engine refuses comes back as its reply, status and words."""
-    answer = complete(_up(switch_host, "lie").endpoint, "x", max_tokens=3, key=None, timeout_s=5)
+    answer = complete(_up(switch_host, "lie").endpoint, "x", max_tokens=3, key=None, timeout_s=60)
     assert isinstance(answer, Reply)
     assert str(answer) == 'HTTP 500: {"error": "EngineDeadError"}'
 

@@ -11,6 +11,7 @@ import pytest
 from modelpivot.facts.services import is_port_in_use, parse_address, parse_sockets, read_listeners
 from modelpivot.models.facts import Listener
 from modelpivot.models.frozen import Unread
+from tests.lab.sandbox import UNABLE
 
 TABLE = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1F40 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 58921 1 0 100 0 0 10 0
@@ -32,11 +33,11 @@ def test_a_listening_socket_is_found_with_its_process(family: socket.AddressFami
         try:
             server.bind((address, 0))
         except OSError:
-            pytest.skip(f"this host has no {address}")
+            pytest.skip(f"{UNABLE}: it has no {address}")
         server.listen()
         port = server.getsockname()[1]
-        [found] = [it for it in listeners() if it.port == port]
-    assert (found.address, found.pid) == (address, os.getpid())
+        [found] = [it for it in listeners() if (it.port, it.address) == (port, address)]
+    assert found.pid == os.getpid()
     assert "python" in found.command or "pytest" in found.command
 
 
@@ -46,7 +47,7 @@ def test_a_socket_that_is_closed_is_gone() -> None:
         server.bind(("127.0.0.1", 0))
         server.listen()
         port = server.getsockname()[1]
-    assert port not in {it.port for it in listeners()}
+    assert (port, os.getpid()) not in {(it.port, it.pid) for it in listeners()}
 
 
 def test_a_socket_of_a_child_is_the_childs() -> None:
@@ -57,7 +58,7 @@ def test_a_socket_of_a_child_is_the_childs() -> None:
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         port = int(child.stdout.readline())
-        [found] = [it for it in listeners() if it.port == port]
+        [found] = [it for it in listeners() if (it.port, it.address) == (port, "127.0.0.1")]
         child.communicate("")
     assert found.pid == child.pid
 

@@ -19,11 +19,11 @@ def test_runs_as_a_process_until_it_is_told_to_stop(tmp_path: Path) -> None:
     try:
         wait_for(ready.exists, lambda there, _: there or None, what="mirror listens", deadline_s=60, interval_s=0.05)
         base = ready.read_text().strip()
-        answer = httpx.get(f"{base}/acme/tiny/resolve/main/config.json", follow_redirects=True)
+        answer = httpx.get(f"{base}/acme/tiny/resolve/main/config.json", follow_redirects=True, timeout=60)
         assert answer.json()["model_type"] == "tiny"
-        assert httpx.get(f"{base}/-/served").json() == {"acme/tiny/config.json": len(answer.content)}
+        assert httpx.get(f"{base}/-/served", timeout=60).json() == {"acme/tiny/config.json": len(answer.content)}
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
         process.wait()

@@ -1,6 +1,8 @@
 """The mirror speaks what the Hub's own library expects, and sends exactly the bytes that were asked for."""
 
 import hashlib
+import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,6 +89,21 @@ def test_ranges_are_exact(mirror: Mirror, root: Path) -> None:
     assert httpx.get(link, headers={"Range": "bytes=-10"}).content == content[-10:]
     assert httpx.get(link, headers={"Range": f"bytes={len(content)}-"}).status_code == 416
     assert httpx.get(link, headers={"Range": "bytes=5-", "If-Range": '"other"'}).content == content
+
+
+def test_what_has_arrived_is_counted(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As soon as its last byte is there, however long the mirror takes to go on."""
+    send, is_counted = os.sendfile, threading.Event()
+
+    def linger(out: int, file: int, start: int, count: int) -> int:
+        sent = send(out, file, start, count)
+        is_counted.wait(60)
+        return sent
+
+    monkeypatch.setattr(os, "sendfile", linger)
+    content = httpx.get(httpx.head(f"{mirror.base_url}/{REPO}/resolve/main/{SHARD}").headers["Location"]).content
+    assert [each.sent for each in mirror.served.of(f"{REPO}/{SHARD}")] == [len(content)]
+    is_counted.set()
 
 
 def test_store_refuses_credentials(mirror: Mirror) -> None:

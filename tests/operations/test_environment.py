@@ -30,6 +30,7 @@ from modelpivot.operations.prove import prove_environment
 from modelpivot.settings import to_environment
 from modelpivot.waiting import wait_for
 from tests.engines import CHOICE, ENGINE, Index, index, resolve
+from tests.lab.sandbox import UNABLE
 from tests.weights.told import Told
 
 __all__ = ["index"]
@@ -61,21 +62,20 @@ def site(proof_or_path: EnvironmentProof | Path) -> Path:
 def imports(path: Path) -> bool:
     """Whether the environment's own Python imports the engine and its helper."""
     argv = [str(environment_python(path)), "-I", "-c", "import small_engine, helper"]
-    return run_command(argv, timeout_s=20, is_checked=False).returncode == 0
+    return run_command(argv, timeout_s=120, is_checked=False).returncode == 0
 
 
-def test_an_environment_is_made_proved_and_then_left_alone(host: HostConfig, index: Index) -> None:
-    """First call: new, importable, proof on disk. Second call: nothing to do, in no time, not a file touched."""
+def test_an_environment_is_made_proved_and_then_left_alone(host: HostConfig, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    """First call: new, importable, proof on disk. Second call: nothing to do, without uv, not a file touched."""
     resolution = resolve(host)
     proof = install(host, resolution)
     assert (proof.new, proof.engine_version, proof.packages) == (True, "1.0", 3)
     assert proof.path == environment_path(host, resolution)
     assert imports(proof.path)
     before = proof_file(proof.path).stat().st_mtime_ns
-    started = time.monotonic()
+    monkeypatch.setenv("MODELPIVOT_UV", "/nonexistent/uv")
     assert install(host, resolution) == proof.model_copy(update={"new": False})
     assert read_environment(host, resolution) == proof.model_copy(update={"new": False})
-    assert time.monotonic() - started < 0.3
     assert proof_file(proof.path).stat().st_mtime_ns == before
 
 
@@ -194,7 +194,7 @@ def test_a_cache_on_another_file_system_is_not_used(host: HostConfig, index: Ind
     """The user's cache lies elsewhere (here: in memory): uv's cache is made beside the environments, and that is said."""
     monkeypatch.setenv("UV_CACHE_DIR", "/dev/shm/modelpivot-test-cache")
     if Path("/dev/shm").stat().st_dev == host.environments_root.parent.stat().st_dev:
-        pytest.skip("no second file system at /dev/shm")
+        pytest.skip(f"{UNABLE}: no second file system at /dev/shm")
     told = Told()
     install_environment(host, resolve(host), ENGINE, told)
     assert (host.environments_root.parent / "cache").is_dir()
@@ -251,7 +251,7 @@ def kill_and_repair(host: HostConfig, resolution: Resolution, process: subproces
     process.send_signal(signal.SIGKILL)
     process.wait()
     path = environment_path(host, resolution)
-    wait_for(lambda: processes_of(path), lambda lines, _: not lines or None, what="uv ends with its parent", deadline_s=30)
+    wait_for(lambda: processes_of(path), lambda lines, _: not lines or None, what="uv ends with its parent", deadline_s=120)
     proof = install(host, resolution)
     assert imports(path)
     assert len(list(site(path).glob("big/part*.py"))) == FILES
@@ -267,7 +267,7 @@ def test_killed_at_any_moment_the_next_run_ends_proved(host: HostConfig, big: Re
     def judge(reached: bool, _waited_s: float) -> bool | None:
         return True if reached or process.poll() is not None else None
 
-    wait_for(lambda: MOMENTS[moment](path), judge, what=moment, deadline_s=60, interval_s=0.001)
+    wait_for(lambda: MOMENTS[moment](path), judge, what=moment, deadline_s=300, interval_s=0.001)
     kill_and_repair(host, big, process)
 
 
@@ -336,7 +336,7 @@ def test_compiled_modules_are_shared_with_the_environments_beside(host: HostConf
 
 
 @pytest.mark.skipif(
-    os.geteuid() != 0 or not Path(SYSTEM_PYTHON).exists(), reason="needs root and the system's Python to run as another user"
+    os.geteuid() != 0 or not Path(SYSTEM_PYTHON).exists(), reason=f"{UNABLE}: no root, or no Python of the system to run as another user"
 )
 def test_the_engines_user_can_run_it_whatever_our_umask_is(
     host: HostConfig, index: Index, tmp_path_factory: pytest.TempPathFactory
@@ -362,7 +362,7 @@ def test_the_engines_user_can_run_it_whatever_our_umask_is(
             "-c",
             "import helper",
         ]
-        run_command(argv, timeout_s=20, cwd=Path("/"))
+        run_command(argv, timeout_s=120, cwd=Path("/"))
         root.chmod(0o700)
         with pytest.raises(PreconditionError, match=f"nobody cannot read {root}"):
             install(host, resolve(host).model_copy(update={"digest": "5555555555"}))

@@ -1,4 +1,4 @@
-"""A small Hub with one repository, and a fetch against it that gives up in seconds instead of days."""
+"""A small Hub with one repository, and a fetch against it that gives up in minutes instead of days."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,7 +18,9 @@ from tests.weights.told import Told
 
 REPO = "acme/tiny"
 SHARD = "model-00002-of-00003.safetensors"
-QUICK = Patience(idle_s=5, deadline_s=20, first_s=0.02, longest_s=0.2)
+QUICK = Patience(idle_s=60, deadline_s=240, first_s=0.02, longest_s=0.2)
+NEVER_S = 30.0
+"""Stall time of a fetch on whose way nothing stalls: no test is about a machine that does."""
 
 
 def manifest_of(mirror: Mirror, repo: str = REPO) -> Manifest:
@@ -46,7 +48,7 @@ class Lab:
 
     def fetch(self, **options: object) -> FetchResult:
         """Fetch with quick patience; keyword arguments are FetchOptions."""
-        chosen = FetchOptions(**{"patience": QUICK, "stall_s": 0.5, **options})  # type: ignore[arg-type]
+        chosen = FetchOptions(**{"patience": QUICK, "stall_s": NEVER_S, **options})  # type: ignore[arg-type]
         return fetch_manifest(
             self.manifest, self.directory, endpoint=self.mirror.base_url, token="hf_secret", tell=self.told, options=chosen
         )

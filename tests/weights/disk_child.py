@@ -59,7 +59,7 @@ def _take_space(directory: Path, ballast: Path) -> None:
     def arrived() -> int:
         return sum(size_of(path) for path in partials.glob("*.part")) if partials.is_dir() else 0
 
-    wait_for(arrived, lambda found, _: found if found > 5_000_000 else None, what="bytes arrive", deadline_s=30, interval_s=0.005)
+    wait_for(arrived, lambda found, _: found if found > 5_000_000 else None, what="bytes arrive", deadline_s=120, interval_s=0.005)
     with ballast.open("wb") as file:
         file.truncate(0)
         try:

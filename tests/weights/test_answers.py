@@ -125,7 +125,7 @@ def test_pace_keeps_the_rate_over_all_who_share_it() -> None:
     pace, started = Pace(10_000), time.monotonic()
     for _ in range(11):
         pace.wait(100)
-    assert 0.09 < time.monotonic() - started < 1.0
+    assert 0.09 < time.monotonic() - started < 10.0
 
 
 def test_slots_rise_while_that_helps_and_fall_back_when_not() -> None:

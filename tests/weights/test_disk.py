@@ -12,18 +12,19 @@ from modelpivot.mirror.server import Mirror
 from modelpivot.models.manifest import Manifest
 from modelpivot.weights.layout import WeightsFolder
 from modelpivot.weights.verify import verify_directory
+from tests.lab.sandbox import UNABLE
 from tests.weights.conftest import Lab, manifest_of
 from tests.weights.repos import make_repo
 from tests.weights.told import Told
 
 NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]
 HAS_NAMESPACES = subprocess.run([*NAMESPACE, "true"], capture_output=True, check=False).returncode == 0
-needs_namespaces = pytest.mark.skipif(not HAS_NAMESPACES, reason="no user namespaces here: file systems cannot be mounted by a test")
+needs_namespaces = pytest.mark.skipif(not HAS_NAMESPACES, reason=f"{UNABLE}: no user namespaces, so that a test mounts nothing")
 
 
 def mounted(script: str, *words: str) -> dict[str, object]:
     """Run a shell line in a mount namespace; its last line of output is JSON."""
-    done = subprocess.run([*NAMESPACE, "sh", "-ec", script, "sh", *words], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([*NAMESPACE, "sh", "-ec", script, "sh", *words], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     result: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
     return result
@@ -51,7 +52,7 @@ def test_full_disk_is_said_before_the_first_byte(tmp_path: Path) -> None:
 def test_disk_that_fills_in_the_middle_stops_clean_and_goes_on_later(tmp_path: Path) -> None:
     """Somebody else takes the space meanwhile: a precondition, every byte that came is kept, and with room again the rest follows (D9)."""
     make_repo(tmp_path / "hub", "acme/big", shards=2, bytes_each=25_000_000)
-    with Mirror(tmp_path / "hub", max_rate=40e6) as mirror:
+    with Mirror(tmp_path / "hub", max_rate=20e6) as mirror:
         write_model(tmp_path / "manifest.json", manifest_of(mirror, "acme/big"))
         script = 'mkdir "$1/mnt"; mount -t tmpfs -o size=64m none "$1/mnt"; exec "$2" -m tests.weights.disk_child squeezed "$1/manifest.json" "$1/mnt/w" "$3"'
         found = mounted(script, str(tmp_path), sys.executable, mirror.base_url)

@@ -10,7 +10,7 @@ from modelpivot.mirror.faults import Fault
 from modelpivot.weights.fetch import FetchOptions, fetch_manifest
 from modelpivot.weights.pools import proxy_for
 from modelpivot.weights.reconnect import Patience
-from tests.weights.conftest import QUICK, Lab, manifest_of
+from tests.weights.conftest import NEVER_S, QUICK, Lab, manifest_of
 from tests.weights.ways import forward_proxy, make_certificate, tls_in_front
 
 LONG = "long.txt"
@@ -25,9 +25,9 @@ def small(lab: Lab) -> Lab:
     return lab
 
 
-def fetch(lab: Lab, endpoint: str, patience: Patience = QUICK) -> None:
+def fetch(lab: Lab, endpoint: str, *, stall_s: float, patience: Patience = QUICK) -> None:
     """By another address than the mirror's own."""
-    fetch_manifest(lab.manifest, lab.directory, endpoint=endpoint, tell=lab.told, options=FetchOptions(patience=patience, stall_s=0.5))
+    fetch_manifest(lab.manifest, lab.directory, endpoint=endpoint, tell=lab.told, options=FetchOptions(patience=patience, stall_s=stall_s))
 
 
 def test_proxy_of_the_environment_is_used_for_hub_and_store(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +35,8 @@ def test_proxy_of_the_environment_is_used_for_hub_and_store(lab: Lab, monkeypatc
     asked: list[str] = []
     with forward_proxy(asked) as proxy:
         monkeypatch.setenv("http_proxy", proxy)
-        monkeypatch.delenv("no_proxy", raising=False)
+        for name in ("no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
         lab.fetch()
     lab.assert_complete()
     assert any("/resolve/" in line for line in asked) and any(lab.mirror.store_url in line for line in asked)
@@ -71,7 +72,7 @@ def test_faults_over_tls_end_complete_without_a_wrong_byte(small: Lab, tmp_path:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     small.mirror.faults.add(Fault.model_validate({"kind": kind, "path": LONG, "at": 0.5, "seconds": 0.05 if kind == "trickle" else 60}))
     with tls_in_front(small.mirror.base_url, certificate) as endpoint:
-        fetch(small, endpoint)
+        fetch(small, endpoint, stall_s=NEVER_S if kind == "reset" else 0.5)
     small.assert_complete()
     assert "HASH_MISMATCH" not in small.told.warnings and small.mirror.faults.left() == 0
 
@@ -80,5 +81,5 @@ def test_certificate_that_nobody_trusts_is_not_taken(small: Lab, tmp_path: Path)
     """No byte comes over a connection whose other end is not proved."""
     certificate = make_certificate(tmp_path / "pair.pem")
     with tls_in_front(small.mirror.base_url, certificate) as endpoint, pytest.raises(TransientError, match="SSL"):
-        fetch(small, endpoint, Patience(idle_s=0.3, deadline_s=3, first_s=0.05, longest_s=0.1))
+        fetch(small, endpoint, stall_s=NEVER_S, patience=Patience(idle_s=0.3, deadline_s=60, first_s=0.05, longest_s=0.1))
     assert small.mirror.served.requests == []
