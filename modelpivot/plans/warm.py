@@ -57,6 +57,6 @@ def refuse_reading(to: Release, *, needed: int, kept: int, available: int | Unre
     return ""
 
 
-def judge_warm(*, is_reading: bool, is_coming: bool) -> bool | None:
-    """True when nothing more is to be waited for: the weights are read, and the engine is at its gate or will not come."""
-    return None if is_reading or is_coming else True
+def judge_warm(*, is_serving: bool, is_reading: bool, is_coming: bool) -> bool | None:
+    """True when nothing more is to be waited for: the weights are read, and the engine is at its gate or will not come; or nobody is served any more."""
+    return None if is_serving and (is_reading or is_coming) else True

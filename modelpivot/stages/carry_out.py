@@ -22,7 +22,7 @@ from modelpivot.stages.bring_up import bring_up
 from modelpivot.stages.confirm import settle, wait_for_decision
 from modelpivot.stages.drain import drain
 from modelpivot.stages.going_back import go_back, leave_a_host_that_stops, make_current, undo
-from modelpivot.stages.hand import AskedToReturn, Hand
+from modelpivot.stages.hand import Hand
 from modelpivot.stages.stop import name_blockers, prove_free, stop
 from modelpivot.stages.trying import try_on, watched_endpoints
 from modelpivot.stages.warm import warm
@@ -133,8 +133,6 @@ def _switch(hand: Hand, frm: Release | None, to: Release) -> tuple[Outcome, str]
         return "not_started", f"the disk of {hand.state.root} has no room for the way back: {error.strerror}; free some"
     try:
         return "promoted", _go_forward(hand, frm, to)
-    except AskedToReturn as error:
-        why: PivotError = SwitchFailed(error.message)
     except PivotError as error:
         why = error
     except Exception as error:  # noqa: BLE001 - whatever it is, the old release must come back

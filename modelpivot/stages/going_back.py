@@ -11,13 +11,17 @@ from modelpivot.models.release import Release
 from modelpivot.plans.wait import name_obstacles
 from modelpivot.stages.bring_up import bring_up
 from modelpivot.stages.confirm import settle
-from modelpivot.stages.hand import Hand
+from modelpivot.stages.drain import drain
+from modelpivot.stages.hand import AskedToReturn, Hand
 from modelpivot.stages.stop import prove_free, read_free, stop
+from modelpivot.stages.warm import warm
 from modelpivot.stages.wreck import describe_wreck
 from modelpivot.state.cutovers import read_decision
 from modelpivot.state.releases import is_current, is_proved, record_current
 
 TRIES_BACK = 2
+WARM_BACK_S = 60.0
+"""Seconds for preparing the old release's start while the new one still serves: who asked for the way back, or a window that ends, waits for it."""
 
 
 def undo(hand: Hand, frm: Release | None, to: Release) -> tuple[Outcome, str]:
@@ -73,12 +77,15 @@ def _name_why_it_stands(hand: Hand, frm: Release | None, to: Release) -> str:
 def go_back(hand: Hand, frm: Release | None, to: Release, why: PivotError) -> tuple[Outcome, str]:
     """The same steps with the releases exchanged, twice if need be. Whatever happens, what it ends in is said."""
     cause = list(getattr(why, "cause", ())) or list(getattr(why, "last_lines", ()))
+    has_time = isinstance(why, AskedToReturn) and hand.cutover.phase == "unconfirmed" and not hand.is_signalled.is_set()
     hand.free_reserve()
     hand.close_gate()
     hand.client.resume()
     step = getattr(why, "step", "") or next((it.name for it in reversed(hand.cutover.steps[-1:]) if it.result == "failed"), "")
     hand.rewrite(phase="returning", phase_since=time.time(), reason=why.message, cause=cause or hand.cutover.cause, failed_step=step)
     hand.tell("switch", "warning", f"going back: {why.message}")
+    if frm is not None and has_time:
+        _prepare_back(hand, frm, to)
     problems: list[str] = []
     for attempt in range(TRIES_BACK):
         leave_a_host_that_stops(hand)
@@ -101,6 +108,18 @@ def go_back(hand: Hand, frm: Release | None, to: Release, why: PivotError) -> tu
     return "nothing_serves", describe_wreck(hand, frm, to, why, problems)
 
 
+def _prepare_back(hand: Hand, frm: Release, to: Release) -> None:
+    """The new one serves and is only unwanted: as on the way forward, what can be done before its stop is done before, and it is drained. The way back
+    goes on without all of that."""
+    try:
+        # a trial has set `stop_s` aside for its end
+        warm(hand, to, frm, within_s=min(WARM_BACK_S, frm.deadlines.stop_s / 2) if hand.cutover.trial else WARM_BACK_S)
+        drain(hand, to)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it costs speed alone
+        hand.close_gate()
+        hand.tell("warm", "warning", f"{frm.id} will be started plain: {getattr(error, 'message', error)}", release=frm.id)
+
+
 def _has_answered(hand: Hand, to: Release) -> bool:
     """False: it was started in this switch and did not become ready since; nobody can wait for an answer of it."""
     last = next((step for step in reversed(hand.cutover.steps) if step.release == to.id and step.name in ("serve", "ready")), None)
@@ -110,7 +129,8 @@ def _has_answered(hand: Hand, to: Release) -> bool:
 def _bring_back(hand: Hand, frm: Release, to: Release, *, is_last: bool) -> str:
     """Start the old release; what has to be said of it. In the last attempt it is stopped first, started although its place is not measured free, and
     stays up when it generates, whatever its probe says."""
-    if is_last:
+    if is_last or _is_left_at_gate(hand, frm):
+        hand.close_gate()
         stop(hand, frm)
     doubt = _make_place(hand, frm, to, is_last=is_last)
     try:
@@ -120,6 +140,12 @@ def _bring_back(hand: Hand, frm: Release, to: Release, *, is_last: bool) -> str:
             raise
         return f"{doubt}; {frm.id} serves again, but not as it was proved: {error.message}"
     return doubt
+
+
+def _is_left_at_gate(hand: Hand, frm: Release) -> bool:
+    """Whether a switch that died on its way back had it at its gate: it ends there by itself, sooner or later, and must not be taken for one that
+    serves."""
+    return not hand.is_at_gate(frm) and hand.state.release(frm.id).gate.exists()
 
 
 def _make_place(hand: Hand, frm: Release, to: Release, *, is_last: bool) -> str:

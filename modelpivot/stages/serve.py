@@ -1,5 +1,6 @@
 """Start a release and wait until it generates. Called by the switch."""
 
+import shutil
 import time
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def serve(hand: Hand, release: Release) -> bool:
     with hand.step("serve", release):
         is_gated = hand.is_at_gate(release) and hand.take_gated().open()
         hand.supervisor.start(release)
+        shutil.rmtree(hand.state.release(release.id).gate, ignore_errors=True)  # of a start that a dead switch left behind
     return is_gated
 
 

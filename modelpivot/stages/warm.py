@@ -1,10 +1,13 @@
-"""What of a start can be done while the old release serves: its weights read into memory, its engine up to the gate. Called by the switch.
+"""What of a start can be done while another release serves: its weights read into memory, its engine up to the gate. Called by the switch, on both
+ways.
 
 Whatever fails here costs nothing but speed: the start is then a plain one, and finds its weights on the disk.
 """
 
+import math
 import os
 import sys
+from dataclasses import dataclass
 
 from modelpivot.errors import PivotError, SwitchFailed
 from modelpivot.facts.gpus import read_gpus
@@ -24,10 +27,10 @@ from modelpivot.supervisors.protocol import Supervisor
 STEP = "warm"
 
 
-def warm(hand: Hand, frm: Release | None, to: Release) -> None:
-    """Both at once, `warm_s` for both. `hand.gated` is the engine at its gate afterwards, if it came there.
+def warm(hand: Hand, frm: Release | None, to: Release, *, within_s: float = math.inf) -> None:
+    """Both at once, `warm_s` for both, and `within_s`. `hand.gated` is the engine at its gate afterwards, if it came there.
 
-    Nothing to do while nothing serves, since there is no time to gain, or for a start that has neither.
+    Nothing to do while nothing serves, since there is no time to gain, or for a start that has neither; over as soon as nothing serves any more.
     """
     if frm is None or hand.supervisor.status(frm).state != "running":
         return
@@ -36,7 +39,7 @@ def warm(hand: Hand, frm: Release | None, to: Release) -> None:
         return
     try:
         with hand.step(STEP, to):
-            _wait(hand, to, reader, gated)
+            _wait(hand, frm, to, Prepared(reader, gated), min(within_s, to.deadlines.warm_s))
     except BaseException:
         if gated is not None:
             gated.close()
@@ -83,9 +86,18 @@ def start_reading(hand: Hand, frm: Release, to: Release) -> Child | None:
         return None
 
 
-class WarmFact(Frozen):
-    """One look at both."""
+@dataclass(frozen=True)
+class Prepared:
+    """What goes on beside what serves."""
 
+    reader: Child | None
+    gated: GatedStart | None
+
+
+class WarmFact(Frozen):
+    """One look at both, and at what serves meanwhile."""
+
+    is_serving: bool
     is_reading: bool
     gate: GateFact | None
 
@@ -93,15 +105,21 @@ class WarmFact(Frozen):
         return f"weights {'are being read' if self.is_reading else 'are read'}, engine: {self.gate or 'to be started plain'}"
 
 
-def _wait(hand: Hand, to: Release, reader: Child | None, gated: GatedStart | None) -> None:
+def _wait(hand: Hand, frm: Release, to: Release, prepared: Prepared, deadline_s: float) -> None:
     def read() -> WarmFact:
-        return WarmFact(is_reading=reader is not None and reader.poll() is None, gate=gated.read() if gated else None)
+        reader, gated = prepared.reader, prepared.gated
+        return WarmFact(
+            is_serving=hand.supervisor.status(frm).state == "running",
+            is_reading=reader is not None and reader.poll() is None,
+            gate=gated.read() if gated else None,
+        )
 
     def judge(fact: WarmFact, waited_s: float) -> bool | None:
-        return judge_warm(is_reading=fact.is_reading, is_coming=fact.gate is not None and fact.gate.is_alive and fact.gate.told is None)
+        is_coming = fact.gate is not None and fact.gate.is_alive and fact.gate.told is None
+        return judge_warm(is_serving=fact.is_serving, is_reading=fact.is_reading, is_coming=is_coming)
 
     try:
-        hand.wait(read, judge, step=STEP, what=f"{to.id} to be ready for its start", deadline_s=to.deadlines.warm_s)
+        hand.wait(read, judge, step=STEP, what=f"{to.id} to be ready for its start", deadline_s=deadline_s)
     except SwitchFailed as error:
         hand.tell(STEP, "warning", error.message, release=to.id)
 

@@ -71,9 +71,10 @@ def test_weights_are_read_only_beside_those_of_the_old_release() -> None:
 
 def test_both_are_waited_for() -> None:
     """Nothing is waited for once the weights are read and the engine waits or will not come."""
-    assert judge_warm(is_reading=False, is_coming=False) is True
-    assert judge_warm(is_reading=True, is_coming=False) is None
-    assert judge_warm(is_reading=False, is_coming=True) is None
+    assert judge_warm(is_serving=True, is_reading=False, is_coming=False) is True
+    assert judge_warm(is_serving=True, is_reading=True, is_coming=False) is None
+    assert judge_warm(is_serving=True, is_reading=False, is_coming=True) is None
+    assert judge_warm(is_serving=False, is_reading=True, is_coming=True) is True
 
 
 def test_clients_are_told_of_flags_that_change_an_answer() -> None:
