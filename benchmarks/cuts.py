@@ -32,7 +32,7 @@ from modelpivot.models.release import Release
 from modelpivot.stages.context import Context, open_context
 from modelpivot.stages.recover import recover
 from modelpivot.stages.switch import follow_switch, is_closed, start_switch
-from modelpivot.state.cutovers import read_cutover
+from modelpivot.state.cutovers import ask_decision, read_cutover
 from modelpivot.state.releases import read_current, write_release
 from modelpivot.supervisors.process import send_signal
 from modelpivot.waiting import wait_for
@@ -92,7 +92,8 @@ class Ending:
     """Whether it says what it said before."""
     back_s: float
     """From the cut to the first good answer of the release that stays."""
-    downtime_s: float
+    gap_s: float
+    """The longest time without a good answer that ended after the cut."""
     left: int
     """Living processes of the other release."""
     used_mib: int
@@ -131,6 +132,11 @@ def kill_children(struck: Struck) -> None:
         send_signal(process, signal.SIGKILL)
 
 
+def ask_back(struck: Struck) -> None:
+    """As a person does, or a gate that says no."""
+    ask_decision(struck.bench.context.state, "return", reason="asked")
+
+
 def hold_memory(struck: Struck) -> None:
     """A stranger takes GPU memory as soon as the old engine has left it, and goes after a time."""
     python = str(struck.new.environment_dir / "bin/python") if struck.new.environment_dir else sys.executable
@@ -146,6 +152,7 @@ CUTS = [
     Cut("its children, while it loads", "readying", 4.0, kill_children),
     Cut("the switch, in the probe", "probing", 0.0, kill_switch),
     Cut("the switch and the new engine's main process, unconfirmed", "unconfirmed", 1.0, kill_both),
+    Cut("nobody; the way back is asked for", "unconfirmed", 1.0, ask_back),
     Cut(
         "nobody; a stranger takes 100 GiB in between for a minute, and is waited for",
         "stopping",
@@ -170,6 +177,7 @@ def play(bench: Bench, cut: Cut, old: Release, new: Release) -> Ending:
         phase, at = strike_in_time(bench, cut, cutover, new)
         closed = follow_switch(context, cutover, until=is_closed)
         end_strangers(context, closed)
+    gap_s, up_at = longest_gap_after(client, at)
     serves = read_current(context.state)
     assert serves
     gpus = look() if old.gpus else None
@@ -179,8 +187,8 @@ def play(bench: Bench, cut: Cut, old: Release, new: Release) -> Ending:
         outcome=closed.outcome or "",
         serves="the old one" if serves.id == old.id else "the new one",
         is_same=say(serves) == said,
-        back_s=first_good_after(client, at) - at,
-        downtime_s=client.result().downtime_s,
+        back_s=up_at - at,
+        gap_s=gap_s,
         left=len(bench.supervisor.processes(new if serves.id == old.id else old)),
         used_mib=gpus.used_bytes // MIB if gpus else 0,
         gpu_processes=len(gpus.pids) if gpus else 0,
@@ -214,11 +222,10 @@ def strike_in_time(bench: Bench, cut: Cut, cutover: Cutover, new: Release) -> tu
     return now.phase, at
 
 
-def first_good_after(client: TimedClient, at: float) -> float:
-    """When the answer came that is the first one after the longest time without any behind the cut, seconds since the epoch."""
+def longest_gap_after(client: TimedClient, at: float) -> tuple[float, float]:
+    """The longest time without a good answer that ended behind the cut, seconds; and when it ended, seconds since the epoch."""
     ended = sorted(began + took for began, took in client.answers)
-    gaps = [(after - before, after) for before, after in itertools.pairwise(ended) if after > at]
-    return max(gaps)[1] if gaps else at
+    return max(((after - before, after) for before, after in itertools.pairwise(ended) if after > at), default=(0.0, at))
 
 
 def run(served: Served, where: Path, cuts: list[Cut], port: int) -> list[Ending]:
@@ -248,7 +255,7 @@ def run(served: Served, where: Path, cuts: list[Cut], port: int) -> list[Ending]
 def say_ending(it: Ending) -> str:
     """One row of the table."""
     words = "the same" if it.is_same else "NOT the same"
-    cells = [it.cut, it.phase, f"{it.outcome}: {it.serves}", f"{it.back_s:.1f}", f"{it.downtime_s:.1f}", words, str(it.left)]
+    cells = [it.cut, it.phase, f"{it.outcome}: {it.serves}", f"{it.back_s:.1f}", f"{it.gap_s:.1f}", words, str(it.left)]
     return f"| {' | '.join(cells)} | {it.gpu_processes}, {it.used_mib:,} MiB |"
 
 
