@@ -20,7 +20,7 @@ from modelpivot.models.spelled import plain
 from modelpivot.stages.context import Context
 
 ANSWER_WITHIN_S = 24 * 3600.0
-HAND_OVER_S = 10.0
+HAND_OVER_S = 30.0
 
 
 class Answer(RunInput):

@@ -38,7 +38,7 @@ from modelpivot.state.lock import acquire_lock, release_lock
 RUN_ID = "MODELPIVOT_RUN_ID"
 """Set by a command that follows the run it starts."""
 
-HAND_OVER_S = 10.0
+HAND_OVER_S = 30.0
 """Seconds that a run waits in the end for Prefect to take its artifacts."""
 
 COMPLETED_NAMES: dict[RunOutcome, str] = {

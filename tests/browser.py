@@ -22,7 +22,7 @@ FLAGS = [
 ]
 PICTURES = "MODELPIVOT_PICTURES"
 """Names the folder that pictures are kept in (`make pictures`: docs/images); unset, they go with the test."""
-WAIT_MS = 90_000.0
+WAIT_MS = 180_000.0
 
 
 @pytest.fixture

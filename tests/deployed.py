@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,7 +85,7 @@ def old_serves(deployed: World) -> World:
 def apply(world: World, **changes: str) -> list[str]:
     """`python -m deployments.apply`, its lines."""
     argv = [sys.executable, "-m", "deployments.apply"]
-    return run_command(argv, timeout_s=300, env={**os.environ, **world.environment, **changes}, cwd=PROJECT).stdout.splitlines()
+    return run_command(argv, timeout_s=400, env={**os.environ, **world.environment, **changes}, cwd=PROJECT).stdout.splitlines()
 
 
 def start(deployment: str, **parameters: Any) -> FlowRun:
@@ -137,6 +138,17 @@ def wait_for_log(run: FlowRun, *begins: str) -> list[str]:
         return lines if all(any(line.startswith(words) for line in lines) for words in begins) else None
 
     return wait_for(read, judge, what=f"lines of {run.name}: {begins}", deadline_s=180)
+
+
+def read_below(root: Path) -> dict[Path, bytes]:
+    """Every file below a folder in which others are at work: what goes meanwhile is left out."""
+    found = {}
+    for folder, _, names in os.walk(root):
+        for path in map(Path(folder).joinpath, names):
+            with contextlib.suppress(FileNotFoundError):
+                if path.is_file():
+                    found[path] = path.read_bytes()
+    return found
 
 
 def answer(run: FlowRun, **fields: Any) -> None:

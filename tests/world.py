@@ -36,7 +36,8 @@ ENGINES = {
         "serve": ["-m", "standin_engine"],
     }
 }
-DEADLINES = {"drain_s": 5, "stop_s": 5, "free_s": 10, "ready_s": 10, "ready_max_s": 30, "probe_s": 10, "confirm_s": 60}
+DEADLINES = {"drain_s": 5, "stop_s": 5, "free_s": 30, "ready_s": 30, "ready_max_s": 90, "probe_s": 30, "confirm_s": 600}
+"""Of a machine on which a Python may take many seconds to start, and a run as many to take up the switch of another one; no test waits for their end."""
 
 
 @dataclass
@@ -112,7 +113,7 @@ class World:
     def serving(self) -> str | None:
         """Name of the model that answers now, asked over its API; None: nothing answers."""
         try:
-            models = httpx.get(f"http://127.0.0.1:{self.port}/v1/models", timeout=2).json()
+            models = httpx.get(f"http://127.0.0.1:{self.port}/v1/models", timeout=30).json()
         except httpx.HTTPError:
             return None
         return str(models["data"][0]["id"])

@@ -54,10 +54,17 @@ def _stop_flows(places: DemoPlaces) -> list[str]:
     ended = []
     for run in list_runs(StatePaths(places.root / "state")):
         owner = read_model(run.owner, ProcessId)
-        if owner and is_alive(owner) and os.getpgid(owner.pid) == owner.pid:
+        if owner and is_alive(owner) and leads_group(owner.pid):
             end_group(owner)
             ended.append(f"run {run.id}")
     return ended
+
+
+def leads_group(pid: int) -> bool:
+    """Whether the process is the first of its group; not, where it is gone."""
+    with contextlib.suppress(ProcessLookupError):
+        return os.getpgid(pid) == pid
+    return False
 
 
 def _stop_switch(places: DemoPlaces) -> list[str]:

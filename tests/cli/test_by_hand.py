@@ -12,7 +12,10 @@ from modelpivot.settings import to_environment
 from modelpivot.stages.report import report
 from modelpivot.stages.switch import follow_switch, is_unconfirmed, start_switch
 from modelpivot.state.runs import list_runs
-from tests.switching import SwitchHost, answers
+from tests.switching import DEADLINES, SwitchHost, answers
+
+PATIENT = DEADLINES.model_copy(update={"ready_s": 200.0, "ready_max_s": 400.0, "confirm_s": 600.0})
+"""Of a switch that stands where it is while commands look at it, however long their starts take."""
 
 
 def command(host: SwitchHost, *words: str) -> tuple[int, Any]:
@@ -26,7 +29,7 @@ def command(host: SwitchHost, *words: str) -> tuple[int, Any]:
 
 def open_switch(host: SwitchHost) -> None:
     """`new` serves unconfirmed, `old` served before."""
-    old, new = host.serve(host.release("old")), host.release("new")
+    old, new = host.serve(host.release("old")), host.release("new", deadlines=PATIENT)
     context = host.context()
     follow_switch(context, start_switch(context, to=new, frm=old), until=is_unconfirmed)
 
@@ -42,7 +45,7 @@ def test_status_names_what_serves_unconfirmed(switch_host: SwitchHost) -> None:
 def test_status_says_that_the_first_model_is_kept_in_silence(switch_host: SwitchHost) -> None:
     """Nothing served before: the switch keeps it at its deadline, and does not go back."""
     context = switch_host.context()
-    follow_switch(context, start_switch(context, to=switch_host.release("new"), frm=None), until=is_unconfirmed)
+    follow_switch(context, start_switch(context, to=switch_host.release("new", deadlines=PATIENT), frm=None), until=is_unconfirmed)
     environment = {**os.environ, **to_environment(switch_host.config), "COLUMNS": "200"}
     told = subprocess.run([sys.executable, "-m", "modelpivot", "status"], env=environment, capture_output=True, text=True, check=True)
     assert "is kept without a word in" in told.stdout and "goes back" not in told.stdout
@@ -82,7 +85,8 @@ def test_status_of_a_dead_switch(switch_host: SwitchHost, is_engine_dead: bool, 
 
 def test_status_while_a_living_switch_works(switch_host: SwitchHost) -> None:
     """Nothing answers between two models, and that is what a switch is: exit 0."""
-    old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new", args=("--load-s", "30"))
+    old = switch_host.serve(switch_host.release("old"))
+    new = switch_host.release("new", args=("--load-s", "400"), deadlines=PATIENT)
     runner = switch_host.start_runner(old, new, "asked")
     switch_host.wait_for_phase("starting")
     code, told = command(switch_host, "status")

@@ -40,7 +40,7 @@ def test_words_stay_and_commands_go(text: str, shown: str) -> None:
 def on_a_terminal(shown: Console) -> io.StringIO:
     """The console writes colours into this."""
     shown.file = out = io.StringIO()
-    shown._force_terminal, shown._color_system = True, 1  # type: ignore[assignment]
+    shown._force_terminal, shown._color_system, shown.no_color = True, 1, False  # type: ignore[assignment]
     return out
 
 

@@ -1,5 +1,6 @@
 """The demo as its user plays it, with a hand on the cord: start the command, wait for a moment, kill everything but engine and switch."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -74,7 +75,8 @@ class Demo:
         cutover = read_cutover(self.state)
         spared = descendants(cutover.switch.pid) if cutover and cutover.switch else set()
         for pid in descendants(process.pid) - spared:
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it ended with one that was killed before it
+                os.kill(pid, signal.SIGKILL)
         process.communicate()
 
     def cutover(self) -> Cutover | None:

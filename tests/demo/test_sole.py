@@ -10,7 +10,7 @@ import pytest
 from modelpivot.demo.places import DemoPlaces
 from modelpivot.demo.services import remember
 from modelpivot.demo.sole import read_demo_process, sole_demo
-from modelpivot.demo.stopping import stop_demo
+from modelpivot.demo.stopping import leads_group, stop_demo
 from modelpivot.errors import HostHeld
 from modelpivot.files import write_model
 from modelpivot.host import read_process_id
@@ -66,3 +66,11 @@ def test_stop_ends_a_demo_that_runs_and_its_flow(tmp_path: Path, other: subproce
     ended = stop_demo(places)
     assert ended == [f"the demo that ran (process {other.pid})", "run 20261130-120000-demo-0000"]
     assert (other.wait(5), flow.wait(5)) == (-15, -15)
+
+
+def test_a_flow_that_ends_meanwhile_is_none_to_end() -> None:
+    """Between the look whether it lives and the look at its group it may go: no error, and nothing of somebody else is ended for it."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True) as flow:
+        assert leads_group(flow.pid)
+        flow.communicate(b"\n")
+    assert not leads_group(flow.pid)

@@ -48,12 +48,13 @@ def test_a_pivot_from_the_form_to_the_report(old_serves: World, page: Page, tmp_
     pages.fill("Minutes to confirm", "10")
     pages.flip("dry_run")
     pages.choose("promotion", "person")
-    pages.open_run(start_by_form(pages, "pivot/pivot").id)
+    run = start_by_form(pages, "pivot/pivot")
+    pages.open_run(run.id)
 
     say_yes(pages, "which was not tested here", tmp_path / "question")
     say_yes(pages, "unconfirmed. Try it, then decide", tmp_path / "promotion")
+    assert wait_for_state(run).name == "Completed" and old_serves.serving == UNTESTED
     page.get_by_text("Completed", exact=True).first.wait_for()
-    assert old_serves.serving == UNTESTED
     page.get_by_text("Artifacts", exact=True).click()
     page.get_by_text("report", exact=True).first.click()
     page.get_by_role("heading", name="promoted").wait_for()
@@ -140,6 +141,7 @@ def read_deployment(name: str) -> UUID:
 def say_yes(pages: Pages, words: str, picture: Path | None = None, *, is_there: Path | None = None) -> str:
     """Wait until the run asks, read the words, answer yes; what it is about is there until then. All that the page showed."""
     page = pages.page
+    wait_until(lambda: is_paused(page), what="the question", deadline_s=300)  # the page shows the one before a moment longer
     pages.resume()
     page.get_by_text(words).first.wait_for()
     pages.flip("Yes, do it")

@@ -119,7 +119,7 @@ def test_an_incomplete_channel_is_named_and_its_key_is_not_shown(client: SyncPre
     client.update_block_document(document.id, BlockDocumentUpdate(data={"address": INCOMPLETE}, merge_existing_data=False))
     try:
         argv = [sys.executable, "-m", "deployments.apply"]
-        result = run_command(argv, timeout_s=120, env={**os.environ, **deployed.environment}, cwd=PROJECT, is_checked=False)
+        result = run_command(argv, timeout_s=400, env={**os.environ, **deployed.environment}, cwd=PROJECT, is_checked=False)
     finally:
         delete(client)
     assert result.returncode == 2 and "alert channel moving: document: Value error, pagerduty needs key, routing_key" in result.stderr

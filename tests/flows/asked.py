@@ -1,14 +1,12 @@
 """What the tests ask the Prefect server."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 from uuid import UUID
 
-import httpx
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.objects import Artifact, FlowRun, TaskRun
-from prefect.settings import PREFECT_API_URL
 
 from modelpivot.models.result import RunResult
 from tests.switching import wait_until
@@ -27,13 +25,15 @@ def read_flow_run(result: RunResult) -> FlowRun:
     return wait_until(read, what="the flow run's end")
 
 
-def read_task_runs(run: FlowRun) -> list[TaskRun]:
-    """Its task runs in the order they began, once the server, which records them late, knows all ends."""
+def read_task_runs(run: FlowRun, names: Collection[str]) -> list[TaskRun]:
+    """Its task runs in the order they began, once the server, which records them late and one by one, knows the ends of all, and of tasks with these
+    names."""
 
     def read() -> list[TaskRun] | None:
         runs = get_client(sync_client=True).read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[run.id])))
-        ended = [one for one in runs if one.state and one.state.is_final()]
-        return sorted(runs, key=lambda one: one.start_time or one.created) if runs and len(ended) == len(runs) else None  # type: ignore[arg-type,return-value]
+        ended = {task_name(one) for one in runs if one.state and one.state.is_final()}
+        is_whole = ended.issuperset(names) and all(one.state and one.state.is_final() for one in runs)
+        return sorted(runs, key=lambda one: one.start_time or one.created) if is_whole else None  # type: ignore[arg-type,return-value]
 
     return wait_until(read, what="the ends of all task runs")
 
@@ -60,13 +60,14 @@ def count_events(name: str) -> Callable[[], int]:
     return lambda: int(_ask_events(name)["total"])
 
 
-def newest_event(name: str) -> dict[str, Any] | None:
-    """The last event of this name; None: there is none."""
+def newest_event(name: str, run: FlowRun | None = None) -> dict[str, Any] | None:
+    """The last event of this name, of a run where one is given; None: there is none."""
     events: list[dict[str, Any]] = _ask_events(name)["events"]
-    return events[0] if events else None
+    related = [event for event in events if run is None or f"prefect.flow-run.{run.id}" in str(event["related"])]
+    return related[0] if related else None
 
 
 def _ask_events(name: str) -> dict[str, Any]:
-    url = f"{PREFECT_API_URL.value()}/events/filter"
-    answer: dict[str, Any] = httpx.post(url, json={"filter": {"event": {"name": [name]}, "order": "DESC"}, "limit": 50}).json()
+    asked = {"filter": {"event": {"name": [name]}, "order": "DESC"}, "limit": 50}
+    answer: dict[str, Any] = get_client(sync_client=True).request("POST", "/events/filter", json=asked).json()
     return answer

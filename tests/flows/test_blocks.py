@@ -50,7 +50,7 @@ def test_a_token_is_a_secret_on_the_server() -> None:
 
 def test_a_hub_block_gives_address_and_token_to_this_process_alone(host: HostConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     """The address goes into the host configuration, the token into the environment where Hub clients look; never into the configuration."""
-    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setenv("HF_TOKEN", "of the shell")  # set, so that it is put back: what is written over it is not the test's own doing
     changed = with_hub(host, HubAccess(account=HubAccount(endpoint="http://hub.local", token=SecretStr(TOKEN))))
     assert changed.hub_endpoint == "http://hub.local" and os.environ["HF_TOKEN"] == TOKEN and TOKEN not in changed.model_dump_json()
     assert with_hub(host, None) == host

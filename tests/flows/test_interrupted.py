@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 
 from modelpivot.files import read_model
@@ -18,12 +17,10 @@ from tests.switching import wait_until
 from tests.weights.repos import make_repo
 from tests.world import World
 
-END_WITHIN_S = 15.0
-
 
 def wait_for_child(run: Path, name: str) -> ProcessId:
     """The process of a run's child, once it is there."""
-    return wait_until(lambda: read_model(run / "children" / f"{name}.pid", ProcessId), what=f"child {name}", deadline_s=60)
+    return wait_until(lambda: read_model(run / "children" / f"{name}.pid", ProcessId), what=f"child {name}", deadline_s=180)
 
 
 def owner(child: FlowChild) -> ProcessId:
@@ -34,15 +31,14 @@ def owner(child: FlowChild) -> ProcessId:
 
 
 def test_a_run_that_is_told_to_end_leaves_no_child_and_no_lock(world: World) -> None:
-    """SIGTERM in the middle of a download: children gone and host free within seconds, 130, and the old model serves; the event of it is there."""
+    """SIGTERM in the middle of a download: it ends by itself, with its children, 130; the host is free, the old model serves, the event of it is there."""
     make_repo(world.root / "hub", "acme/big", shards=2, bytes_each=2_000_000)
     world.recipe("big")
     world.hub.pace = Pace(100_000)
     child = world.start("pivot", recipe="big", dry_run=False)
     fetching = wait_for_child(child.run.root, "fetch")
-    began = time.monotonic()
-    child.end()
-    assert time.monotonic() - began < END_WITHIN_S and not is_alive(fetching)
+    child.end()  # what has not ended by itself it kills, and that could say nothing of itself
+    wait_until(lambda: not is_alive(fetching), what="the end of the download")
     world.hub.pace = Pace(None)
     result = report(world.state, child.run.id)
     assert (result.outcome, result.exit_code) == ("interrupted", 130), world.tell(result)
@@ -56,7 +52,7 @@ def test_a_run_killed_in_the_switch_is_taken_up_by_the_next(world: World) -> Non
     """SIGKILL of the flow while the new engine loads: the switch goes on alone, the next run follows it, measures and promotes."""
     world.recipe("slow", repo="new", args={"load-s": 6})
     child = world.start("pivot", recipe="slow", dry_run=False)
-    wait_until(lambda: (now := read_cutover(world.state)) and now.phase == "readying", what="the new engine to load", deadline_s=90)
+    wait_until(lambda: (now := read_cutover(world.state)) and now.phase == "readying", what="the new engine to load", deadline_s=180)
     os.kill(owner(child).pid, signal.SIGKILL)
     wait_until(lambda: not is_alive(owner(child)), what="the flow to end")
     assert report(world.state, child.run.id).outcome == "open"

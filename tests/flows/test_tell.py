@@ -1,7 +1,6 @@
 """What Prefect is told: progress now and then and attached to its run, log lines that stay short, and nothing that could hold a stage up."""
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -49,7 +48,7 @@ def test_progress_is_shown_once_a_second_and_at_the_end() -> None:
     def body() -> None:
         for done in (10, 20, 100):
             listener(progress(done, 100, unit="packages"))
-            assert poster.drain(20)
+            assert poster.drain(60)
             shown.append([artifact.data for artifact in list_artifacts(UUID(flow_run.get_id()))])
 
     in_a_task(body)
@@ -66,7 +65,7 @@ def test_files_in_flight_stand_beside_the_bar() -> None:
     def body() -> None:
         for done, under_way in ((10, files), (20, {"x\ny.gguf": [1, 2]}), (100, {})):
             listener(progress(done, 100, unit="B", files=under_way))
-            assert poster.drain(20)
+            assert poster.drain(60)
             [artifact] = list_artifacts(UUID(flow_run.get_id()))
             shown.append(artifact.description or "")
 
@@ -86,7 +85,7 @@ def test_a_stage_that_is_run_again_gets_a_bar_of_its_own() -> None:
         for _ in range(2):
             listener(Event(at=0, stage="download", kind="started"))
             listener(progress(100, 100))
-            assert poster.drain(20)
+            assert poster.drain(60)
 
     assert len(list_artifacts(in_a_task(body))) == 2
 
@@ -97,16 +96,15 @@ def test_an_api_that_is_away_holds_nobody_up() -> None:
     made: list[int] = []
 
     def refuse() -> None:
-        is_freed.wait(20)
+        is_freed.wait(60)
         raise httpx.ConnectError("refused")
 
     poster.put("hanging", refuse)
-    began = time.monotonic()
     for number in range(100):
         poster.put("bar", lambda number=number: made.append(number))  # type: ignore[misc]
-    assert time.monotonic() - began < 1 and not poster.drain(0.05)
+    assert not poster.drain(0.05) and made == []
     is_freed.set()
-    assert poster.drain(20) and made == [99]
+    assert poster.drain(60) and made == [99]
 
 
 @pytest.mark.parametrize(("done", "total", "expected"), [(1, 4, 25.0), (5, 4, 100.0), (None, 4, None), (1, None, None), (1, 0, None)])
@@ -140,7 +138,7 @@ def test_what_others_say_commands_no_page() -> None:
         listener(Event(at=0, stage="install", kind="log", message=evil))
         listener(Event(at=0, stage="bar", kind="progress", message=evil, data={"done": 1, "total": 2}))
         show_markdown("page", f"# {evil}\n\n- {evil}", title=evil)
-        assert poster.drain(20) and POSTER.drain(20)
+        assert poster.drain(60) and POSTER.drain(60)
 
     run_id = in_a_task(body)
     found = {artifact.type: artifact for artifact in list_artifacts(run_id)}

@@ -191,12 +191,12 @@ def test_killed_in_its_window_the_host_is_as_it_was_without_anybody(nightly: Nig
     current = read_book(nightly.world.state).current
     child = nightly.world.start("upgrade_test")
     wait_until(
-        lambda: (cutover := read_cutover(nightly.world.state)) and cutover.phase == "readying", what="the candidate to load", deadline_s=90
+        lambda: (cutover := read_cutover(nightly.world.state)) and cutover.phase == "readying", what="the candidate to load", deadline_s=300
     )
     owner = read_model(child.run.owner, ProcessId)
     assert owner
     os.killpg(os.getpgid(owner.pid), signal.SIGKILL)
-    wait_until(lambda: read_cutover(nightly.world.state) is None, what="the way back", deadline_s=60)
+    wait_until(lambda: read_cutover(nightly.world.state) is None, what="the way back", deadline_s=180)
     closed = read_cutover_of_run(nightly.world.state, child.run.id)
     assert closed
     assert (closed.outcome, closed.reason) == ("returned", "the run that tried it is gone")

@@ -91,11 +91,11 @@ class Upped:
             state = wait_for_state(start("pivot/pivot", recipe=name, dry_run=False, agreed=True))
             assert self.world.serving == name, state
 
-    def shorten(self, *names: str) -> None:
+    def shorten(self, *names: str, to: timedelta = SHORT) -> None:
         """Give the windows of these automations ten seconds, and those of all others their own."""
         client = get_client(sync_client=True)
         channels, _ = deliver_channels(client)
-        list(apply_automations(client, channels, windows=dict.fromkeys(names, SHORT)))
+        list(apply_automations(client, channels, windows=dict.fromkeys(names, to)))
 
 
 @pytest.fixture(scope="session")
@@ -125,7 +125,7 @@ def upped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upped]:
 
 def wait_for_switch(upped: Upped) -> Cutover:
     """The open switch as soon as there is one."""
-    return wait_until(lambda: read_cutover(upped.world.state), what="the switch to begin", deadline_s=120)
+    return wait_until(lambda: read_cutover(upped.world.state), what="the switch to begin", deadline_s=300)
 
 
 def wait_for_loading(upped: Upped) -> Cutover:
@@ -135,7 +135,7 @@ def wait_for_loading(upped: Upped) -> Cutover:
         cutover = read_cutover(upped.world.state)
         return cutover if cutover and cutover.phase == "readying" else None
 
-    return wait_until(read, what="the new engine to load", deadline_s=120)
+    return wait_until(read, what="the new engine to load", deadline_s=300)
 
 
 SINGLE = {"name": "single", "prompts": 4, "output_tokens": 8}

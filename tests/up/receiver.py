@@ -50,7 +50,7 @@ class Receiver:
         """Messages that hold every word."""
         return [one for one in self.messages if all(word in f"{one.subject}\n{one.body}" for word in words)]
 
-    def wait_for(self, *words: str, deadline_s: float = 60.0) -> Received:
+    def wait_for(self, *words: str, deadline_s: float = 180.0) -> Received:
         """The one message with these words, once it is there."""
         [message] = wait_until(lambda: self.about(*words), what=f"the alert {words}; came: {self.messages}", deadline_s=deadline_s)
         return message

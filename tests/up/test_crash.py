@@ -39,7 +39,7 @@ def begin_download(upped: Upped) -> tuple[FlowRun, RunPaths]:
         fresh = set(upped.world.state.runs.glob("*big*")) - before
         return next((RunPaths(root) for root in fresh if (root / "children" / "fetch.pid").exists()), None)
 
-    return run, wait_until(read, what="the download", deadline_s=90)
+    return run, wait_until(read, what="the download", deadline_s=180)
 
 
 def owner(run: RunPaths) -> ProcessId:
@@ -74,7 +74,7 @@ def test_a_run_whose_worker_died_with_it_is_crashed_by_its_silence(upped: Upped)
     run, paths = begin_download(upped)
     kill_group(upped.process("worker").pid, signal.SIGKILL)
     os.kill(owner(paths).pid, signal.SIGKILL)
-    state = wait_for_state(run, deadline_s=90)
+    state = wait_for_state(run, deadline_s=180)
     upped.up()
     assert state.type == StateType.CRASHED and "heartbeat" in str(state.message)
     assert_host_is_well(upped, paths)
@@ -133,9 +133,10 @@ def test_a_run_that_waits_after_a_restart_is_not_taken_for_dead(upped: Upped) ->
     assert wait_for_state(run, "AwaitingHost").name == "AwaitingHost"
     patient_until = time.monotonic() + PATIENT_S
     wait_until(lambda: time.monotonic() > patient_until or read_state(run).is_final(), what="time to go by", deadline_s=PATIENT_S + 5)
+    found = read_state(run)  # before a minute is over, when it looks again by itself
     release_lock(upped.world.state)
     upped.shorten()
-    assert read_state(run).name == "AwaitingHost"
+    assert found.name == "AwaitingHost", found
     begin_now(run)
     assert wait_for_state(run, "Suspended").name == "Suspended"  # as if it had just been started
     answer(run, agreed=True)
@@ -148,7 +149,7 @@ def test_an_api_that_goes_away_in_the_switch_is_told_the_true_end_later(upped: U
     run = start("pivot/pivot", recipe="slow", dry_run=False)
     found = wait_for_loading(upped)
     kill_group(upped.process("server").pid, signal.SIGKILL)
-    wait_until(lambda: read_cutover(upped.world.state) is None, what="the end of the switch", deadline_s=60)
+    wait_until(lambda: read_cutover(upped.world.state) is None, what="the end of the switch", deadline_s=180)
     closed = read_cutover_of_run(upped.world.state, found.run_id)
     assert closed and closed.outcome == "promoted" and upped.world.serving == "slow"
     upped.up()
@@ -166,13 +167,13 @@ def test_an_api_that_is_away_for_longer_than_a_run_tries_to_tell_its_end(upped: 
     found = wait_for_switch(upped)
     kill_group(upped.process("server").pid, signal.SIGKILL)
     paths = upped.world.state.run(found.run_id)
-    wait_until(lambda: not is_alive(owner(paths)), what="the run's process to give up", deadline_s=120)
+    wait_until(lambda: not is_alive(owner(paths)), what="the run's process to give up", deadline_s=300)
     assert_promoted(upped, found, "slow")
     upped.up()
-    state = wait_for_state(run, deadline_s=150)
+    state = wait_for_state(run)
     assert state.type == StateType.CRASHED, state
     run_again(run)
-    ended = wait_until(lambda: state if not (state := wait_for_state(run)).is_crashed() else None, what="the second end", deadline_s=120)
+    ended = wait_until(lambda: state if not (state := wait_for_state(run)).is_crashed() else None, what="the second end", deadline_s=300)
     assert ended.name == "NoChange" and upped.world.serving == "slow" and read_lock(upped.world.state) is None
 
 
@@ -186,7 +187,7 @@ def test_an_api_that_is_away_for_ten_minutes_is_told_the_true_end(upped: Upped) 
     found = wait_for_switch(upped)
     kill_group(upped.process("server").pid, signal.SIGKILL)
     back_at = time.monotonic() + 600
-    wait_until(lambda: read_cutover(upped.world.state) is None, what="the end of the switch", deadline_s=60)
+    wait_until(lambda: read_cutover(upped.world.state) is None, what="the end of the switch", deadline_s=180)
     assert_promoted(upped, found, "slow")
     wait_until(lambda: time.monotonic() > back_at, what="ten minutes", deadline_s=601, interval_s=1)
     assert_promoted(upped, found, "slow")

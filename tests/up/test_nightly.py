@@ -56,7 +56,7 @@ class Nightly:
     def run(self, **parameters: str | bool) -> tuple[FlowRun, State[None]]:
         """A run to its end; the host is as it was."""
         run = self.begin(**parameters)
-        state = wait_for_state(run, deadline_s=240)
+        state = wait_for_state(run, deadline_s=400)
         self.require_as_before()
         return run, state
 
@@ -111,7 +111,7 @@ def test_killed_in_its_window_it_is_told_and_the_host_is_as_it_was(nightly: Nigh
     assert owner and nightly.upped.world.serving is None
     os.kill(owner.pid, signal.SIGKILL)
     assert wait_for_state(run).name == "Crashed"
-    wait_until(lambda: read_cutover(state) is None and read_lock(state) is None, what="the way back", deadline_s=60)
+    wait_until(lambda: read_cutover(state) is None and read_lock(state) is None, what="the way back", deadline_s=180)
     closed = read_cutover_of_run(state, loading.run_id)
     assert closed and (closed.outcome, closed.reason) == ("returned", "the run that tried it is gone")
     nightly.require_as_before()
@@ -124,13 +124,13 @@ def run_by_schedule() -> FlowRun:
     """A schedule of once a day that is due in some seconds; the run it makes, begun by the worker."""
     client = get_client(sync_client=True)
     deployment = client.read_deployment_by_name(NAME)
-    soon = datetime.now(UTC) + timedelta(seconds=20)  # the server's own look at schedules must come before
+    soon = datetime.now(UTC) + timedelta(seconds=40)  # the server's own look at schedules must come before
     schedule = DeploymentScheduleCreate(schedule=IntervalSchedule(interval=timedelta(days=1), anchor_date=soon), active=True)
     before = {run.id for run in read_scheduled()}
     [made] = client.create_deployment_schedules(deployment.id, [schedule])
     client.update_deployment(deployment.id, DeploymentUpdate(description=deployment.description))  # looked at within seconds, not a minute
     try:
-        [run] = wait_until(lambda: [one for one in read_scheduled() if one.id not in before], what="the scheduled run", deadline_s=90)
+        [run] = wait_until(lambda: [one for one in read_scheduled() if one.id not in before], what="the scheduled run", deadline_s=180)
     finally:
         client.delete_deployment_schedule(deployment.id, made.id)
     return run

@@ -1,5 +1,6 @@
 """Secrets are where they must be and nowhere else: planted ones are searched for after real runs, in everything that anybody keeps or shows."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from pydantic import SecretStr
 
 from blocks import HubAccess
 from modelpivot.models.hub_account import HubAccount
-from tests.deployed import start, wait_for_state
+from tests.deployed import read_below, start, wait_for_state
 from tests.up.conftest import HOOK, KEY, Upped
 
 TOKEN = "hf_planted_that_must_not_be_seen"
@@ -30,7 +31,7 @@ def planted(upped: Upped) -> dict[str, str]:
 
 def holders(root: Path, text: str) -> list[str]:
     """Files below a folder that hold a text."""
-    return [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+    return [str(path.relative_to(root)) for path, content in read_below(root).items() if text.encode() in content]
 
 
 @pytest.mark.parametrize("name", ["token", "hook", "key", "secret"])
@@ -45,18 +46,26 @@ def test_the_database_was_read_at_all(upped: Upped, planted: dict[str, str]) -> 
     assert any(name.startswith("prefect/home/prefect.db") for name in holders(upped.world.host.state_dir, "nowhere on gpu-test"))
 
 
+def read_of_processes(name: str) -> dict[str, bytes]:
+    """A file of every process of this machine, by its number; those that end meanwhile have none."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            found[process.name] = (process / name).read_bytes()
+    return found
+
+
 @pytest.mark.parametrize("name", ["token", "hook", "key", "secret"])
 def test_no_command_line_holds_a_secret(planted: dict[str, str], name: str) -> None:
     """The process list shows it to everybody on the machine."""
-    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    lines = read_of_processes("cmdline").values()
     assert lines and not [line for line in lines if planted[name].encode() in line]
 
 
 def test_an_engine_is_not_handed_the_key_to_the_api(upped: Upped, planted: dict[str, str]) -> None:
     """What serves runs other people's code: the variables of its process hold no secret of ours."""
-    environments = [
-        path.read_bytes() for path in Path("/proc").glob("[0-9]*/environ") if b"standin_engine" in (path.parent / "cmdline").read_bytes()
-    ]
+    engines = [pid for pid, line in read_of_processes("cmdline").items() if b"standin_engine" in line]
+    environments = [text for pid, text in read_of_processes("environ").items() if pid in engines]
     assert environments and not [text for text in environments if planted["secret"].encode() in text]
 
 

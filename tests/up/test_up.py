@@ -67,7 +67,7 @@ def test_a_stranger_on_the_port_is_named_and_left_alone(host: HostConfig) -> Non
     with subprocess.Popen([sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1"], stderr=subprocess.DEVNULL) as stranger:
         try:
             wait_until(lambda: is_open(port), what="the stranger")
-            result = run_command(words("up", "--port", str(port)), timeout_s=60, env=os.environ | to_environment(host), is_checked=False)
+            result = run_command(words("up", "--port", str(port)), timeout_s=120, env=os.environ | to_environment(host), is_checked=False)
             assert result.returncode == 3 and f"process {stranger.pid}" in result.stderr and "http.server" in result.stderr
             assert is_open(port) and not up_places(host).server_env.exists()
         finally:
@@ -112,7 +112,7 @@ def test_what_a_server_that_runs_does_not_take_is_said(host: HostConfig, asked: 
     before = {path: path.read_bytes() for path in places.root.iterdir()}
     option, variable = (asked, ()) if asked[0].startswith("--") else ((), asked)
     environment = os.environ | to_environment(host) | (dict([variable]) if variable else {})
-    result = run_command(words("up", *option), timeout_s=60, env=environment, is_checked=False)
+    result = run_command(words("up", *option), timeout_s=120, env=environment, is_checked=False)
     assert (result.returncode, result.stdout) == (3, "") and ASKED[asked] in result.stderr and "modelpivot down" in result.stderr
     assert "planted-word" not in result.stderr
     assert {path: path.read_bytes() for path in before} == before and not places.process("worker").exists()
@@ -125,12 +125,12 @@ def test_down_ends_what_a_killed_up_had_started(host: HostConfig) -> None:
     with subprocess.Popen(
         words("up", "--port", str(free_port())), env=environment, start_new_session=True, stderr=subprocess.DEVNULL
     ) as command:
-        server = wait_until(lambda: read_process(places, "server"), what="the server's process", deadline_s=60)
+        server = wait_until(lambda: read_process(places, "server"), what="the server's process", deadline_s=120)
         os.kill(command.pid, signal.SIGKILL)
     assert is_alive(server)
-    assert run_command(words("down"), timeout_s=60, env=environment).stdout.strip() == f"ended the server (process {server.pid})"
+    assert run_command(words("down"), timeout_s=120, env=environment).stdout.strip() == f"ended the server (process {server.pid})"
     assert not is_alive(server) and not read_process(places, "server")
-    assert run_command(words("down"), timeout_s=60, env=environment).stdout.startswith("nothing that `modelpivot up` started runs (by ")
+    assert run_command(words("down"), timeout_s=120, env=environment).stdout.startswith("nothing that `modelpivot up` started runs (by ")
 
 
 @pytest.mark.long
@@ -142,13 +142,13 @@ def test_up_on_a_postgresql(host: HostConfig, postgresql_url: str) -> None:
     try:
         told = environment | {"PREFECT_SERVER_DATABASE_CONNECTION_URL": postgresql_url}
         run_command(words("up", "--port", str(port)), timeout_s=400, env=told)
-        run_command(words("down"), timeout_s=60, env=environment)
+        run_command(words("down"), timeout_s=120, env=environment)
         run_command(words("up", "--port", str(port)), timeout_s=400, env=environment)
         user, _, secret = places.auth.read_text().strip().partition(":")
         found = httpx.post(f"http://127.0.0.1:{port}/api/automations/count", json={}, auth=(user, secret)).json()
         assert found >= 8 and not list(places.home.glob("*.db"))
     finally:
-        run_command(words("down"), timeout_s=60, env=environment)
+        run_command(words("down"), timeout_s=120, env=environment)
 
 
 def test_down_does_not_end_a_process_that_has_the_number_now(host: HostConfig) -> None:
@@ -157,7 +157,7 @@ def test_down_does_not_end_a_process_that_has_the_number_now(host: HostConfig) -
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as innocent:
         write_record(places, innocent.pid)
         try:
-            assert "nothing" in run_command(words("down"), timeout_s=60, env=os.environ | to_environment(host)).stdout
+            assert "nothing" in run_command(words("down"), timeout_s=120, env=os.environ | to_environment(host)).stdout
             assert innocent.poll() is None
         finally:
             innocent.kill()
