@@ -19,6 +19,7 @@ from modelpivot.waiting import WaitedTooLong, wait_for
 
 T = TypeVar("T")
 LOOK_EVERY_S = 5.0
+"""Pause between two looks; nobody asked in it, so it is no silence of the engine's."""
 SETTLE_S = 5.0
 """Seconds for the client to see the new release answer; the switch does not depend on it."""
 
@@ -28,7 +29,7 @@ class Unconfirmed(Frozen):
 
     is_alive: bool
     silent_s: float
-    """Seconds since it last generated."""
+    """Seconds for which it was asked, and did not generate."""
     asked: Decision | None
 
     def __str__(self) -> str:
@@ -79,7 +80,8 @@ def _watch(hand: Hand, release: Release, ladder: Ladder, seconds: float, judge: 
 
     def read() -> Unconfirmed:
         is_alive = hand.supervisor.status(release).state == "running"
-        silent_s = time.monotonic() - (ladder.last_ready_at or began)
+        asked_at = began if ladder.last_ready_at is None else ladder.last_ready_at + LOOK_EVERY_S
+        silent_s = max(0.0, time.monotonic() - asked_at)
         return Unconfirmed(is_alive=is_alive, silent_s=silent_s, asked=read_decision(hand.state, hand.cutover.id))
 
     def judge_whole(fact: Unconfirmed, waited_s: float) -> T | None:

@@ -28,6 +28,8 @@ from modelpivot.waiting import wait_for
 
 LIVES_S = 1.0
 """Whatever a service does later, it is not for us to know; one that ends before was not started."""
+LOOP_S = 60.0
+"""Seconds in which one that ends and is started again at once must come to live, or to its end."""
 
 
 def stand_down(context: Context, serving: Serving) -> Release:
@@ -135,15 +137,16 @@ def _start_service(context: Context, supervisor: Supervisor, stopped: Stopped) -
 
 
 def _see_it_live(supervisor: Supervisor, release: Release, began: float) -> None:
-    """NothingServes with its words, and it is stopped, when it ends at once."""
-
-    def read() -> UnitStatus:
-        return supervisor.status(release)
+    """NothingServes with its words, and it is stopped, when it ends at once: also one that systemd starts again before anybody looked."""
+    main, since_s = None, 0.0
 
     def judge(status: UnitStatus, waited_s: float) -> UnitStatus | None:
-        return status if status.state != "running" or waited_s >= LIVES_S else None
+        nonlocal main, since_s
+        if status.main != main:
+            main, since_s = status.main, waited_s
+        return status if status.state != "running" or waited_s - since_s >= LIVES_S else None
 
-    status = wait_for(read, judge, what=f"{release.name} to live", deadline_s=LIVES_S)
+    status = wait_for(lambda: supervisor.status(release), judge, what=f"{release.name} to live", deadline_s=LOOP_S)
     if status.state == "running":
         return
     words = read_words_since(release.name, began)[-5:] or read_last_lines(supervisor.log_path(release), 5)

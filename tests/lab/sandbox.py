@@ -25,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = Path(__file__).with_name("systemd-sandbox")
 STOPPED = 3
 """What `systemd-sandbox status` ends with when it is off."""
+PATIENCE_S = 180.0
+"""Seconds for a command or call inside; on a machine that is busy each takes many times what it needs."""
 PRIVATE = (Path("/tmp"), Path("/var/tmp"))
 """Empty inside, so that a checkout below them is seen only as the share."""
 NEEDED = ("/lib/systemd/systemd", "/usr/bin/dbus-daemon", "/usr/bin/systemd-run", "/usr/bin/nsenter", "/usr/bin/setpriv", "/bin/ip")
@@ -95,7 +97,7 @@ class Worker:
 class Sandbox:
     """One machine with a systemd of its own. What is written inside outlives `stop` and `reboot`; `forget` drops it."""
 
-    def __init__(self, state: Path, *, has_private_net: bool = True, call_s: float = 120) -> None:
+    def __init__(self, state: Path, *, has_private_net: bool = True, call_s: float = PATIENCE_S) -> None:
         self.state, self._call_s = state, call_s
         self._options = ["--keep-upper", "--parent-pid", str(os.getpid()), *(["--private-net"] if has_private_net else [])]
         self._command = SCRIPT
@@ -122,7 +124,7 @@ class Sandbox:
             lambda: run_command([self._command, "status", self.state], timeout_s=10, is_checked=False).returncode,
             lambda code, _: code == STOPPED or None,
             what="the machine to be off",
-            deadline_s=60,
+            deadline_s=PATIENCE_S,
         )
         self.stop()
 
@@ -143,11 +145,11 @@ class Sandbox:
     def _script(self, command: str, *options: str) -> None:
         run_command([self._command, command, self.state, *options], timeout_s=150)
 
-    def exec(self, *argv: str | Path, timeout_s: float = 60, stdin: str | None = None, is_checked: bool = True) -> CommandResult:
+    def exec(self, *argv: str | Path, timeout_s: float = PATIENCE_S, stdin: str | None = None, is_checked: bool = True) -> CommandResult:
         """Run a command inside; CommandFailed as `run_command` says."""
         return run_command(self._inside(*argv), timeout_s=timeout_s, stdin=stdin, is_checked=is_checked)
 
-    def shell(self, script: str, *, timeout_s: float = 60) -> str:
+    def shell(self, script: str, *, timeout_s: float = PATIENCE_S) -> str:
         """Standard output of a bash script inside, without its last newline; CommandFailed when it does not end with 0."""
         return self.exec("bash", "-euo", "pipefail", "-c", script, timeout_s=timeout_s).stdout.rstrip("\n")
 
@@ -176,7 +178,8 @@ class Sandbox:
         return self.call(Path(path).read_text)
 
     def journal(self, unit: str) -> list[str]:
-        """Messages of a unit in this boot, oldest first."""
+        """Messages of a unit in this boot, oldest first, all that were sent by now: the journal takes them in a moment later."""
+        self.exec("journalctl", "--sync")
         return self.exec("journalctl", "--no-pager", "--output", "cat", "--unit", unit).stdout.splitlines()
 
     def show(self, unit: str, name: str) -> str:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab.sandbox import UNABLE
+
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
@@ -14,7 +16,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", disk], capture_output=True, check=False)
     if mounted.returncode:
-        pytest.skip(f"mount of a small file system is not allowed here: {mounted.stderr.decode().strip()}")
+        pytest.skip(f"{UNABLE}: mount of a small file system is not allowed: {mounted.stderr.decode().strip()}")
     yield disk
     subprocess.run(["umount", "-l", disk], check=True)
 

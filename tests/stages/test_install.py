@@ -16,7 +16,7 @@ from modelpivot.stages.plan import make_plan
 from tests.operations.test_environment import processes_of
 from tests.private_index import PrivateIndex, private_index
 from tests.standin_wheel import build_wheel
-from tests.switching import wait_until
+from tests.switching import PATIENCE_S, wait_until
 from tests.world import World, make_world
 
 SIZE = 4_000_000
@@ -70,15 +70,13 @@ def test_a_cancelled_install_ends_uv_and_was_told_while_it_ran(context: Context,
 
     thread = threading.Thread(target=follow)
     thread.start()
-    told = wait_until(
-        lambda: [event for event in events if event.kind == "progress"], what="uv to announce the large package", deadline_s=30
-    )
+    told = wait_until(lambda: [event for event in events if event.kind == "progress"], what="uv to announce the large package")
     path = next(context.host.environments_root.glob("standin-*"))
     assert "Downloading large" in told[0].message and told[0].data["total"]
     assert "Downloading large" in install_log(path).read_text()
     assert any("uv pip sync" in line for line in processes_of(path))
     end_children(context.run)
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive() and len(errors) == 1
     assert processes_of(path) == []
     going.set()

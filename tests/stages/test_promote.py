@@ -7,6 +7,7 @@ import pytest
 
 from modelpivot.errors import PreconditionError
 from modelpivot.models.recipe import Deadlines
+from modelpivot.stages.confirm import LOOK_EVERY_S
 from modelpivot.stages.promote import promote
 from modelpivot.stages.switch import follow_switch, is_closed, is_unconfirmed, start_switch
 from modelpivot.state.releases import read_book
@@ -51,6 +52,33 @@ def test_death_while_unconfirmed(switch_host: SwitchHost) -> None:
     closed = follow_switch(context, cutover, until=is_closed)
     assert closed.outcome == "returned"
     assert "ended while it was unconfirmed" in closed.reason
+    assert answers(old)
+
+
+BRISK = DEADLINES.model_copy(update={"probe_s": LOOK_EVERY_S - 1, "confirm_s": LOOK_EVERY_S + 1})
+
+
+def test_the_pause_between_two_looks_is_no_silence(switch_host: SwitchHost) -> None:
+    """A release that has less time for an answer than lies between two looks at it: it answers whenever it is asked, and stays."""
+    old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new", deadlines=BRISK)
+    context = switch_host.context()
+    closed = follow_switch(context, start_switch(context, to=new, frm=old, unconfirmed="keep"), until=is_closed)
+    assert closed.outcome == "promoted", closed.reason
+    assert answers(new)
+
+
+def test_silence_while_unconfirmed(switch_host: SwitchHost) -> None:
+    """A new engine that hangs while nobody has decided brings the old one back when it has not answered for `probe_s`."""
+    patient = BRISK.model_copy(update={"confirm_s": DEADLINES.confirm_s})
+    old, new = switch_host.serve(switch_host.release("old")), switch_host.release("new", deadlines=patient)
+    context = switch_host.context()
+    cutover = follow_switch(context, start_switch(context, to=new, frm=old), until=is_unconfirmed)
+    main = switch_host.supervisor.status(new).main
+    assert main is not None
+    os.kill(main.pid, signal.SIGSTOP)
+    closed = follow_switch(context, cutover, until=is_closed)
+    assert closed.outcome == "returned"
+    assert "generated nothing for" in closed.reason
     assert answers(old)
 
 

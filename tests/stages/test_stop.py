@@ -3,7 +3,9 @@
 import os
 import socket
 from multiprocessing import resource_tracker, shared_memory
+from pathlib import Path
 
+from modelpivot.facts.services import parse_sockets
 from modelpivot.models.release import Release
 from modelpivot.plans.wait import judge_free
 from modelpivot.stages.spent import EndedWhenSpent, is_tracker
@@ -96,9 +98,17 @@ def test_an_engine_that_has_answered_everybody_is_not_waited_for(switch_host: Sw
 def test_an_engine_with_a_client_has_its_time(switch_host: SwitchHost) -> None:
     """Somebody who is connected may wait for an answer."""
     old = switch_host.serve(switch_host.write(switch_host.release("old", fault="linger")))
-    with socket.create_connection(("127.0.0.1", old.endpoint.port)), EndedWhenSpent(switch_host.supervisor, old) as watch:
-        switch_host.supervisor.stop(old, timeout_s=4)
+    with socket.create_connection(("127.0.0.1", old.endpoint.port)):
+        wait_for(lambda: is_taken(old.endpoint.port), lambda yes, _: yes or None, what="the engine to take the client", deadline_s=60)
+        with EndedWhenSpent(switch_host.supervisor, old) as watch:
+            switch_host.supervisor.stop(old, timeout_s=4)
     assert watch.ended == []
+
+
+def is_taken(port: int) -> bool:
+    """Whether the process that listens there has taken a connection out of the kernel's queue: then it is a descriptor of its own."""
+    established = ("01",)
+    return any(one.port == port and one.inode for one in parse_sockets(Path("/proc/net/tcp").read_text(), established))
 
 
 def test_a_foreign_unit_tidies_up_as_long_as_it_likes(switch_host: SwitchHost) -> None:

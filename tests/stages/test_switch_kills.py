@@ -78,7 +78,7 @@ def test_switch_killed_under_its_run(switch_host: SwitchHost) -> None:
 
 def test_killed_on_the_way_back(switch_host: SwitchHost) -> None:
     """A switch that dies while it goes back is recovered the same way, and keeps the first reason."""
-    old = switch_host.serve(switch_host.release("old", args=("--load-s", "0.6")))
+    old = switch_host.serve(switch_host.release("old", args=("--load-s", "2")))
     new = switch_host.release("new", fault="garbage")
     runner = switch_host.start_runner(old, new, "stay")
     cutover = switch_host.wait_for_phase("returning")

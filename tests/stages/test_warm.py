@@ -23,6 +23,12 @@ from tests.switching import DEADLINES, SwitchHost, answers, is_gone, wait_until
 
 HASTY = Deadlines.model_validate(DEADLINES.model_dump() | {"warm_s": 1.5})
 HANGS = "import time; time.sleep(3600)"
+GO = "go"
+
+
+def drained_until(host: SwitchHost) -> Hooks:
+    """A drain that lasts until the test has seen what it wants to see of the time before the stop."""
+    return Hooks(drain=[f"until [ -e {host.root / GO} ]; do sleep 0.05; done"])
 
 
 def gated(
@@ -68,11 +74,12 @@ def wait_for_gate(host: SwitchHost, release: Release) -> ProcessId:
 
 def test_the_engine_that_waited_is_the_one_that_serves(switch_host: SwitchHost) -> None:
     """It came to its gate before the old one was stopped, held no port there, and is the same process afterwards."""
-    old, new = switch_host.serve(switch_host.release("old", hooks=Hooks(drain=["sleep 0.5"]))), gated(switch_host)
+    old, new = switch_host.serve(switch_host.release("old", hooks=drained_until(switch_host))), gated(switch_host)
     context = switch_host.context()
     cutover = start_switch(context, to=new, frm=old, confirm="automatic")
     waiting = wait_for_gate(switch_host, new)
     assert answers(old)
+    (switch_host.root / GO).touch()
     closed = follow_switch(context, cutover, until=is_closed)
     assert_new_serves_alone(switch_host, closed, new)
     assert switch_host.supervisor.status(new).main == waiting
@@ -92,7 +99,8 @@ def test_it_has_the_environment_of_a_plain_start(switch_host: SwitchHost) -> Non
 @pytest.mark.parametrize("part", ["raise SystemExit(3)", "raise ImportError('broken')", HANGS], ids=["dies", "fails", "hangs"])
 def test_a_gate_that_is_never_reached(switch_host: SwitchHost, part: str) -> None:
     """An engine that dies while it imports, or does not come to its gate in time, is started plain, and the switch succeeds."""
-    old, new = switch_host.serve(switch_host.release("old")), gated(switch_host, part=part, deadlines=HASTY)
+    old = switch_host.serve(switch_host.release("old"))
+    new = gated(switch_host, part=part, deadlines=HASTY if part == HANGS else DEADLINES)
     closed = switch_host.switch(old, new)
     assert_new_serves_alone(switch_host, closed, new)
     assert "will be started plain: the engine did not come to its gate" in told(switch_host, closed)
@@ -101,12 +109,14 @@ def test_a_gate_that_is_never_reached(switch_host: SwitchHost, part: str) -> Non
 
 def test_death_at_the_gate(switch_host: SwitchHost) -> None:
     """An engine that dies while it waits is started plain when its turn comes."""
-    old, new = switch_host.serve(switch_host.release("old", hooks=Hooks(drain=["sleep 1"]))), gated(switch_host)
+    old, new = switch_host.serve(switch_host.release("old", hooks=drained_until(switch_host))), gated(switch_host)
     context = switch_host.context()
     cutover = start_switch(context, to=new, frm=old, confirm="automatic")
     waiting = wait_for_gate(switch_host, new)
     switch_host.wait_for_phase("draining")
     send_signal(waiting, signal.SIGKILL)
+    wait_until(lambda: is_gone(waiting), what="its death")
+    (switch_host.root / GO).touch()
     closed = follow_switch(context, cutover, until=is_closed)
     assert_new_serves_alone(switch_host, closed, new)
     assert switch_host.supervisor.status(new).main != waiting

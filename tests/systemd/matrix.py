@@ -27,10 +27,11 @@ from tests.systemd.cutting import FILES, TREE, Cut, Moment, Victims, cut_at, mom
 from tests.systemd.units import ROOT, Units
 
 PROJECT = Path(__file__).resolve().parents[2]
-DEADLINES = Deadlines(drain_s=5, stop_s=1, free_s=5, ready_s=10, ready_max_s=20, probe_s=10, confirm_s=2)
+DEADLINES = Deadlines(drain_s=60, stop_s=1, free_s=60, ready_s=60, ready_max_s=120, probe_s=60, confirm_s=4)
 Decision = Literal["promote", "return"]
-BOUND_S = 40.0
-"""Seconds from a cut, or from the boot after it, until the host has ended: with a stand-in that loads in 0.3 s, on a machine that is busy."""
+BOUND_S = 180.0
+"""Seconds from a cut, or from the boot after it, until the host has ended: many times what a stand-in needs that loads in 0.3 s, for a machine that is
+busy. How long it took is shown."""
 MARKS = ("standin.py", "vllm.entrypoints", "VLLM::", "signal.SIG_IGN", "modelpivot.cli.internal", "tests.systemd.run_tree")
 """In the command line of everything that a case starts."""
 

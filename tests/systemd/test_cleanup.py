@@ -95,12 +95,17 @@ def serve_beside(units: Units) -> Release:
     return units.serve(units.write(made.model_copy(update=changes)))
 
 
-def test_a_service_that_ends_at_once_is_not_called_started(foreign: Foreign) -> None:
-    """Its program is broken meanwhile: recover says so with its words, it is down for good, and stays written down; mended, it starts."""
+@pytest.mark.parametrize("lives_s", [0, 0.7])
+def test_a_service_that_ends_at_once_is_not_called_started(foreign: Foreign, lives_s: float) -> None:
+    """Its program is broken meanwhile: recover says so with its words, it is down for good, and stays written down; mended, it starts.
+
+    Also where it lives long enough to be seen alive whenever it is looked at, started again and again.
+    """
     foreign.put()
     foreign.wait_answers()
     clean(foreign)
-    foreign.units.sandbox.write(FRAGMENT, re.sub("ExecStart=.*", "ExecStart=/bin/sh -c 'echo no GPU here; exit 3'", TEXT))
+    broken = f"ExecStart=/bin/sh -c 'echo no GPU here; sleep {lives_s}; exit 3'\nRestartSec=1ms"
+    foreign.units.sandbox.write(FRAGMENT, re.sub("ExecStart=.*", broken, TEXT))
     foreign.units.sandbox.shell("systemctl daemon-reload")
     told = foreign.command("recover", expected=5)["message"]
     assert "exit code 3" in told and "no GPU here" in told

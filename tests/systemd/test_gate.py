@@ -38,7 +38,7 @@ def test_the_unit_that_waited_serves(units: Units) -> None:
     assert main is not None
     assert "gate.py" in units.sandbox.read(f"/proc/{main.pid}/cmdline")
     units.sandbox.call(send_signal, main, signal.SIGKILL)
-    units.wait(lambda: units.status(new).main not in (None, main), what="its restart", deadline_s=30)
+    units.wait(lambda: units.status(new).main not in (None, main), what="its restart")
     units.wait_answers(new)
     again = units.status(new).main
     assert again is not None
@@ -62,7 +62,7 @@ def test_somebody_elses_runtime_drop_in_is_left_where_it_is(units: Units) -> Non
 
 def test_what_waits_ends_with_its_switch_and_is_not_restarted(units: Units) -> None:
     """SIGKILL of the switch at the gate: the engine ends by itself, the old one was never away, and the unit is what it was."""
-    old, new = units.serve(units.release("old", hooks=Hooks(drain=["sleep 5"]))), gated(units)
+    old, new = units.serve(units.release("old", hooks=Hooks(drain=["sleep 600"]))), gated(units)
     before = units.status(old).main
     cutover = units.begin_switch(old, new, confirm="asked")
     switch = units.wait_phase(cutover, "draining").switch
@@ -70,7 +70,7 @@ def test_what_waits_ends_with_its_switch_and_is_not_restarted(units: Units) -> N
     waiting = units.status(new).main
     assert waiting is not None
     units.sandbox.call(send_signal, switch, signal.SIGKILL)
-    closed = units.wait_phase(cutover, "closed", deadline_s=60)
+    closed = units.wait_phase(cutover, "closed")
     assert closed.outcome == "returned"
     assert not units.is_alive(waiting)
     units.assert_serves(old, new)
@@ -89,11 +89,12 @@ def test_an_ordinary_users_engine_gets_its_priority_back(units: Units) -> None:
     assert waiting is not None
     assert shown(units, new, "LimitNICE") == "20"
     may_raise = " 20 " in units.sandbox.shell(f"grep 'Max nice' /proc/{waiting.pid}/limits")
-    assert owner_and_nice(units, waiting.pid) == ("svc 10" if may_raise else "svc 0")
+    usual = int(units.sandbox.shell("ps -o ni= -p 1"))  # of the tests themselves: 0, where nobody runs them with less
+    assert owner_and_nice(units, waiting.pid) == f"svc {max(10, usual) if may_raise else usual}"
     units.sandbox.write(Path("/tmp/looked"), "")
     closed = units.wait_phase(cutover, "closed")
     assert (closed.outcome, closed.reason, units.status(new).main) == ("promoted", "", waiting)
-    assert owner_and_nice(units, waiting.pid) == "svc 0"
+    assert owner_and_nice(units, waiting.pid) == f"svc {usual}"
 
 
 def owner_and_nice(units: Units, pid: int) -> str:

@@ -13,6 +13,7 @@ from modelpivot.stages.context import open_context
 from modelpivot.supervisors.control_group import parse_groups
 from modelpivot.supervisors.staging import staging_words
 from tests.lab.sandbox import Sandbox
+from tests.switching import wait_until
 from tests.systemd.units import ROOT
 
 
@@ -22,7 +23,7 @@ def run_in_slice() -> tuple[int, str, str]:
     os.write(writer, b"lifeline")
     script = f"import os; print(os.getpid(), os.read({reader}, 8).decode(), open('/proc/self/cgroup').read(), sep='|', end='')"
     process = subprocess.Popen(staging_words([sys.executable, "-c", script]), stdout=subprocess.PIPE, pass_fds=(reader,), text=True)
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=120)
     pid, said, group = output.split("|")
     return int(pid) - process.pid, group, said
 
@@ -32,7 +33,12 @@ def test_command_runs_in_the_slice_as_our_child(sandbox: Sandbox) -> None:
     difference, group, said = sandbox.call(run_in_slice)
     assert (difference, said) == (0, "lifeline")
     assert any(path.startswith("/modelpivot.slice/modelpivot-staging.slice/run-") for path in parse_groups(group))
-    assert sandbox.shell("systemctl list-units --all --plain --no-legend 'run-*'") == ""
+    wait_until(lambda: has_no_unit(sandbox), what="the unit to go")
+
+
+def has_no_unit(sandbox: Sandbox) -> bool:
+    """Whether none of a command in the slice is left: systemd takes it away a moment after the command's end."""
+    return sandbox.shell("systemctl list-units --all --plain --no-legend 'run-*'") == ""
 
 
 def test_slice_leaves_the_model_its_share(sandbox: Sandbox) -> None:
@@ -53,5 +59,6 @@ def test_children_of_a_run_are_in_the_slice(sandbox: Sandbox) -> None:
     with pytest.raises(PreconditionError, match="has no plan"):
         sandbox.call(run_download_without_a_plan)
     assert sandbox.show("modelpivot-staging.slice", "ActiveEnterTimestampMonotonic") != "0"
-    assert "modelpivot.cli.internal child fetch" in sandbox.shell("journalctl --no-pager -o cat _PID=1 | grep 'run-.*scope'")
-    assert sandbox.shell("systemctl list-units --all --plain --no-legend 'run-*'") == ""
+    told = sandbox.shell("journalctl --sync; journalctl --no-pager -o cat _PID=1 | grep 'run-.*scope'")
+    assert "modelpivot.cli.internal child fetch" in told
+    wait_until(lambda: has_no_unit(sandbox), what="the unit to go")

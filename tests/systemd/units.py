@@ -10,7 +10,6 @@ from modelpivot.facts.endpoint import read_generates
 from modelpivot.host import is_alive
 from modelpivot.models.cutover import Cutover, ProcessId
 from modelpivot.models.host import HostConfig
-from modelpivot.models.recipe import Deadlines
 from modelpivot.models.release import Endpoint, Release, StartSpec
 from modelpivot.stages.context import open_context
 from modelpivot.stages.switch import start_switch
@@ -22,12 +21,13 @@ from modelpivot.supervisors.systemd import SystemdSupervisor
 from modelpivot.supervisors.unit_text import unit_name
 from modelpivot.waiting import wait_for
 from tests.lab.sandbox import Sandbox
-from tests.switching import STANDIN
+from tests.switching import DEADLINES, PATIENCE_S, STANDIN, is_as_far
+
+__all__ = ["DEADLINES"]
 
 T = TypeVar("T")
 ROOT = Path("/var/lib/modelpivot")
 PYTHON = "/usr/bin/python3"
-DEADLINES = Deadlines(drain_s=5, stop_s=3, free_s=5, ready_s=8, ready_max_s=20, probe_s=5, confirm_s=30)
 DUMP = """
 import json, os, sys, time
 json.dump([sys.argv[1:], dict(os.environ)], open('/run/dump.new', 'w'))
@@ -39,7 +39,7 @@ time.sleep(3600)
 class Units:
     """A host inside: state in /var/lib/modelpivot, all releases on one port."""
 
-    def __init__(self, sandbox: Sandbox, *, patience_s: float = 60) -> None:
+    def __init__(self, sandbox: Sandbox, *, patience_s: float = PATIENCE_S) -> None:
         self.sandbox, self._patience_s = sandbox, patience_s
         self.config = HostConfig(state_dir=ROOT, weights_root=ROOT / "weights", environments_root=ROOT / "environments")
         self.state = StatePaths(ROOT)
@@ -102,10 +102,16 @@ class Units:
         assert now is not None
         return now
 
-    def wait_phase(self, cutover: Cutover, *phases: str, deadline_s: float = 30) -> Cutover:
-        """The switch once it is in one of the phases."""
-        self.wait(lambda: self.read_switch(cutover).phase in phases, what=f"phase {phases}", deadline_s=deadline_s)
-        return self.read_switch(cutover)
+    def wait_phase(self, cutover: Cutover, *phases: str) -> Cutover:
+        """The switch once it is in one of the phases, or beyond: a phase can be too short to be seen."""
+
+        def read() -> Cutover | None:
+            now = self.read_switch(cutover)
+            return now if is_as_far(now, *phases) else None
+
+        seen = self.wait(read, what=f"phase {phases}")
+        assert seen is not None
+        return seen
 
     def decide(self, decision: str) -> None:
         """Ask the open switch to promote or to return."""
