@@ -63,9 +63,8 @@ def test_nobody_confirmed(switch_host: SwitchHost) -> None:
 @pytest.mark.parametrize("part", ["raise SystemExit(3)", HANGS], ids=["dies", "hangs"])
 def test_a_gate_that_is_never_reached(switch_host: SwitchHost, part: str) -> None:
     """The old one is started plain then; the new one is stopped all the same."""
-    context, cutover, new = bring_up_new(switch_host, old := gated(switch_host, name="old", part=""))
+    context, cutover, new = bring_up_new(switch_host, old := gated(switch_host, name="old", deadlines=HASTY))
     (switch_host.root / "parts-old" / "part.py").write_text(part)
-    switch_host.write(old.model_copy(update={"deadlines": HASTY}))
     ask_decision(switch_host.state, "return", reason="slower")
     closed = follow_switch(context, cutover, until=is_closed)
     assert_old_serves_alone(switch_host, closed, old, new)
