@@ -3,6 +3,7 @@
 Written down before the first signal: whoever looks at the host later knows that nothing serves on purpose, and what to start.
 """
 
+import contextlib
 import os
 import time
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from modelpivot.supervisors.choose import choose_supervisor
 from modelpivot.supervisors.protocol import Supervisor, UnitStatus
 from modelpivot.supervisors.systemctl import show
 from modelpivot.supervisors.unit_log import read_words_since
-from modelpivot.waiting import wait_for
+from modelpivot.waiting import WaitedTooLong, wait_for
 
 LIVES_S = 1.0
 """Whatever a service does later, it is not for us to know; one that ends before was not started."""
@@ -138,21 +139,22 @@ def _start_service(context: Context, supervisor: Supervisor, stopped: Stopped) -
 
 def _see_it_live(supervisor: Supervisor, release: Release, began: float) -> None:
     """NothingServes with its words, and it is stopped, when it ends at once: also one that systemd starts again before anybody looked."""
-    main, since_s = None, 0.0
+    main, since_s, exit_code = None, 0.0, None
 
     def judge(status: UnitStatus, waited_s: float) -> UnitStatus | None:
-        nonlocal main, since_s
+        nonlocal main, since_s, exit_code
+        exit_code = status.exit_code if status.state != "running" else exit_code
         if status.main != main:
             main, since_s = status.main, waited_s
         return status if status.state != "running" or waited_s - since_s >= LIVES_S else None
 
-    status = wait_for(lambda: supervisor.status(release), judge, what=f"{release.name} to live", deadline_s=LOOP_S)
-    if status.state == "running":
-        return
+    with contextlib.suppress(WaitedTooLong):  # it ends and is started again all the time
+        if wait_for(lambda: supervisor.status(release), judge, what=f"{release.name} to live", deadline_s=LOOP_S).state == "running":
+            return
     words = read_words_since(release.name, began)[-5:] or read_last_lines(supervisor.log_path(release), 5)
     supervisor.stop(release, timeout_s=release.deadlines.stop_s)
     raise NothingServes(
-        f"{release.name} ended as soon as it was started (exit code {status.exit_code}): {' | '.join(words) or 'without a word'}",
+        f"{release.name} ended as soon as it was started (exit code {exit_code}): {' | '.join(words) or 'without a word'}",
         hint=f"journalctl -u {release.name} has all of it; mend the service, then modelpivot recover starts it",
     )
 
