@@ -12,7 +12,6 @@ import httpx
 
 from modelpivot.benchmark.run import run_workload
 from modelpivot.benchmark.setup import digest_setup, read_setup
-from modelpivot.demo.ports import free_port
 from modelpivot.facts.engine import engine_environ
 from modelpivot.host import kill_group
 from modelpivot.models.benchmark import StoredResult
@@ -23,6 +22,7 @@ from modelpivot.models.workload import Workload
 from modelpivot.recipes import read_engine
 from modelpivot.waiting import wait_for
 from tests.engine_environment import ENGINE
+from tests.ports import free_port
 from tests.weights.told import Told
 
 SLOW_ENGINE = Path(__file__).parents[1] / "slow_engine.py"

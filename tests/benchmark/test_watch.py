@@ -9,11 +9,11 @@ import pytest
 
 from modelpivot.benchmark.metrics import EngineCounters, parse_counters, read_counters
 from modelpivot.benchmark.watch import Watch
-from modelpivot.demo.ports import free_port
 from modelpivot.models.benchmark import ServerLoad
 from modelpivot.models.frozen import Unread
 from modelpivot.models.release import Endpoint
 from modelpivot.state.asked import ask_counted
+from tests.ports import free_port
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 

@@ -7,7 +7,6 @@ import httpx
 import pytest
 import yaml
 
-from modelpivot.demo.ports import free_port
 from modelpivot.flow_child import FlowChild
 from modelpivot.mirror.server import Mirror
 from modelpivot.models.engine import EnvironmentProof
@@ -19,6 +18,7 @@ from modelpivot.state.releases import list_releases, read_current
 from modelpivot.state.runs import new_run_id
 from modelpivot.supervisors.process import ProcessSupervisor
 from tests.engine_environment import ENGINE, OLDER, engine_environment, engine_host, engine_models
+from tests.ports import free_port
 
 __all__ = ["engine_environment", "engine_host", "engine_models"]
 pytestmark = [pytest.mark.engine, pytest.mark.long, pytest.mark.timeout(1800)]

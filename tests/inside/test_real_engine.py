@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from modelpivot.demo.ports import free_port
 from modelpivot.errors import GateFailed
 from modelpivot.facts.environments import read_answers
 from modelpivot.files import hash_file
@@ -21,6 +20,7 @@ from modelpivot.stages.context import Context, open_context
 from modelpivot.stages.gate import gate
 from tests.benchmark.recording import served
 from tests.engine_environment import ENGINE, engine_environment, engine_host, engine_models, make_model
+from tests.ports import free_port
 
 __all__ = ["engine_environment", "engine_host", "engine_models"]
 pytestmark = pytest.mark.engine

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from modelpivot.demo.ports import free_port
 from modelpivot.facts.endpoint import Completion, complete, read_generates
 from modelpivot.models.engine import EnvironmentProof
 from modelpivot.models.host import HostConfig
@@ -21,6 +20,7 @@ from modelpivot.supervisors.process import ProcessSupervisor
 from modelpivot.waiting import wait_for
 from tests.engine_environment import ENGINE, engine_environment, engine_host, engine_models
 from tests.inside.test_real_engine import release
+from tests.ports import free_port
 
 __all__ = ["engine_environment", "engine_host", "engine_models"]
 pytestmark = pytest.mark.engine

@@ -6,7 +6,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from modelpivot.demo.ports import free_port
 from modelpivot.facts.engine import engine_environ
 from modelpivot.facts.environments import environment_python
 from modelpivot.files import hash_file
@@ -20,6 +19,7 @@ from modelpivot.weights.view import make_view
 from tests.benchmark.recording import served
 from tests.engine_environment import engine_environment, engine_host, engine_models
 from tests.inside.test_real_engine import release
+from tests.ports import free_port
 
 __all__ = ["engine_environment", "engine_host", "engine_models"]
 pytestmark = pytest.mark.engine

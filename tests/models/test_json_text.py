@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from modelpivot.models.json_text import DEEPEST, find_places, read_json, remove_member, replace_value
@@ -43,7 +43,6 @@ def test_what_an_engine_reads_is_read(text: str) -> None:
     assert DEEPEST > 90
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a machine that is busy says nothing about the reader
 @given(st.text(alphabet='{}[]":,\\ue0123456789-. \n\tnulltrefasNI\ufeff', max_size=40))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Nothing but ValueError; and what is read has each of its members where `find_places` says."""

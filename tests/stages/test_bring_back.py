@@ -4,11 +4,11 @@ import socket
 
 import pytest
 
-from modelpivot.demo.ports import free_port
 from modelpivot.models.release import Release
 from modelpivot.stages.switch import follow_switch, is_closed, start_switch
 from modelpivot.state.cutovers import ask_decision
 from modelpivot.state.runs import read_events
+from tests.ports import free_port
 from tests.stages.fake_gpu import FakeGpu
 from tests.switching import DEADLINES, SwitchHost, answers
 

@@ -5,7 +5,6 @@ import time
 
 import pytest
 
-from modelpivot.demo.ports import free_port
 from modelpivot.errors import PreconditionError
 from modelpivot.models.cutover import Cutover, Trial
 from modelpivot.stages.promote import promote
@@ -15,6 +14,7 @@ from modelpivot.stages.switch import follow_switch, is_closed, join_switch
 from modelpivot.stages.trial import is_up, start_trial, try_next
 from modelpivot.state.cutovers import ask_decision, read_cutover
 from modelpivot.state.releases import read_book
+from tests.ports import free_port
 from tests.switching import SwitchHost, answers, switch_host, wait_until
 
 __all__ = ["switch_host"]

@@ -14,7 +14,6 @@ from pydantic import SecretStr
 from blocks import AlertChannel
 from deployments.automate import apply_automations
 from deployments.channels import deliver_channels
-from modelpivot.demo.ports import free_port
 from modelpivot.host import CommandResult, run_command
 from modelpivot.models.alert_address import AlertAddress
 from modelpivot.models.cutover import Cutover, ProcessId
@@ -23,6 +22,7 @@ from modelpivot.up.environment import read_variables
 from modelpivot.up.places import UpPlaces, up_places
 from modelpivot.up.processes import read_process
 from tests.deployed import start, wait_for_state
+from tests.ports import free_port
 from tests.standin_wheel import build_wheel
 from tests.switching import wait_until
 from tests.up.receiver import Receiver

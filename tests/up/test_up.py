@@ -11,7 +11,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from modelpivot.demo.ports import free_port
 from modelpivot.files import write_model
 from modelpivot.host import is_alive, own_process_id, run_command
 from modelpivot.models.host import HostConfig
@@ -20,6 +19,7 @@ from modelpivot.up.environment import write_environment
 from modelpivot.up.places import UpPlaces, up_places
 from modelpivot.up.processes import read_process
 from modelpivot.up.run import PORT, choose_port, find_holder
+from tests.ports import free_port
 from tests.postgresql import postgresql_url
 from tests.switching import wait_until
 from tests.up.conftest import Upped
