@@ -1,6 +1,6 @@
 """What a cut costs on the real engine, on this machine's GPU or CPU: how long until the proved release answers again, alone, with the same words.
 
-`python benchmarks/cuts.py --environment DIR [--only NAME...]` writes a table to standard output. The engine's options are those of downtime.py.
+`python benchmarks/cuts.py --environment DIR [--only N...]` writes a table to standard output. The engine's options are those of downtime.py.
 
 One release serves, a switch to the next one is begun, and at a moment somebody is killed (SIGKILL) or appears. The run that began the switch follows
 it, as every run does; nothing else is done, but where it ends in "nothing serves": then whoever stood in the way goes, and `recover` is called. At

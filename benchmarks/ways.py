@@ -1,4 +1,4 @@
-"""The two ways from one release to another, a switch and by hand, seen by a client that asks all the time. Used by downtime.py."""
+"""The two ways from one release to another, a switch and by hand, seen by a client that asks all the time. Used by downtime.py and cuts.py."""
 
 import os
 import shutil
